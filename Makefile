@@ -1,0 +1,52 @@
+# Needs make and Python 3.11 or newer with venv; everything else goes into .venv.
+PYTHON ?= python3
+
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check install
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-all lint bench clean
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-9s %s\n", $$1, $$2}' Makefile
+
+demo: .venv/.core ## compute and check the dynamics of a free-flying arm
+	@$(BIN)/python -m phipsi.cli demo
+
+test: .venv/.dev ## run the tests (a minute or two)
+	@$(BIN)/python -m pytest -q -n auto
+
+test-all: .venv/.dev ## run the slow tests too
+	@$(BIN)/python -m pytest -q -n auto -m "slow or not slow"
+
+lint: .venv/.dev ## check style, types and the layers
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/pyright
+	@$(BIN)/lint-imports
+
+bench: .venv/.dev ## time phipsi beside Pinocchio
+	@$(BIN)/python -m benchmarks
+
+clean: ## remove caches and build results (.venv stays)
+	@rm -rf build dist .hypothesis .pytest_cache .ruff_cache .import_linter_cache
+	@find src tests benchmarks -name __pycache__ -prune -exec rm -rf {} +
+
+.venv/.core: pyproject.toml | $(BIN)/python
+	@echo "Installing phipsi into .venv (once) ..."
+	@$(PIP) --editable .
+	@touch $@
+
+.venv/.dev: pyproject.toml | $(BIN)/python
+	@echo "Installing phipsi and its development tools into .venv (once, a minute or two) ..."
+	@$(PIP) --editable ".[dev]"
+	@touch .venv/.core $@
+
+$(BIN)/python:
+	@command -v $(PYTHON) >/dev/null || { \
+	  echo "phipsi needs Python 3.11 or newer, and there is no $(PYTHON): install it, or say make PYTHON=/path/to/python3." >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "phipsi needs Python 3.11 or newer, and $(PYTHON) is $$($(PYTHON) -V 2>&1): say make PYTHON=/path/to/python3.11 or newer." >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+	  echo "$(PYTHON) cannot make virtual environments: install its venv module (Debian, Ubuntu: apt install python3-venv)." >&2; exit 1; }
+	@$(PYTHON) -m venv .venv || { rm -rf .venv; exit 1; }

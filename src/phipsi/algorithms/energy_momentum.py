@@ -1,0 +1,80 @@
+"""Energies and spatial momentum."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from phipsi.algorithms.kinematics import center_of_mass, moving, posed
+from phipsi.algorithms.mass_matrix import composite
+from phipsi.model import ModelError, Robot
+from phipsi.spatial import Force, Transform
+from phipsi.sweeps import Forest, forest, inward, local, program, total
+
+ABOUT = ("world", "com", "base")
+
+
+@program
+def kinetic_energy(robot: Robot, q: Any, v: Any) -> Any:
+    """½ Σ V*MV + ½ β*Aβ = ½ β*𝓜β. Returns (…) [J]. Cost O(N)."""
+
+    def energy(k: Any) -> dict[str, Any]:
+        """½ (V*MV + β*Aβ)"""
+        return {"energy": 0.5 * (k.V.dot(k.M @ k.V) + (k.A * k.v) @ k.v)}
+
+    return total(local(energy, moving(forest(robot, q, v=v))), "energy", 0.0)
+
+
+@program
+def potential_energy(robot: Robot, q: Any) -> Any:
+    """−g · Σ m c, zero at the world origin; springs are not counted. Returns (…) [J]. Cost O(N)."""
+    return -(np.asarray(robot.gravity) @ (np.asarray(center_of_mass(robot, q)) * robot.mass))
+
+
+def _momenta(x: Forest) -> Forest:
+    """Each body's momentum MV about the world origin."""
+    return local(lambda k: {"h": k.pose @ (k.M @ k.V)}, x)
+
+
+@program
+def momentum(robot: Robot, q: Any, v: Any, *, about: str = "world") -> Any:
+    """The spatial momentum Σ X_i M_i V_i of all bodies, [angular; linear] ([UA] (7.2)).
+
+    `about="world"`: the world origin, conserved without external forces; "com": the centre of mass,
+    world axes; "base": the frame of the one root body, its axes. Returns (…, 6) [N·m·s, N·s].
+    Cost O(N).
+    """
+    x = _momenta(posed(moving(forest(robot, q, v=v))))
+    return (_origin(x, q, about).inv @ total(x, "h", Force.zero())).array
+
+
+@program
+def momentum_matrix(robot: Robot, q: Any, *, about: str = "world") -> Any:
+    """The matrix of `momentum`, h = A(q) v; column of hinge k: X_k R_k H_k*.
+
+    Returns (…, 6, nv). Cost O(N).
+    """
+    x = posed(inward(composite, forest(robot, q)))
+    to = _origin(x, q, about).inv
+    out = np.full((6, robot.nv), 0.0, object)
+    for k in x.records:
+        forces = to @ (k.pose @ (k.R @ k.H.T))
+        out[:, k.hinge.v] = np.stack([f.array for f in forces.columns], axis=1)
+    return out
+
+
+def _origin(x: Forest, q: Any, about: str) -> Transform:
+    match about:
+        case "world":
+            return Transform.identity()
+        case "com":
+            return Transform.of(position=np.asarray(center_of_mass(x.robot, q)))
+        case "base":
+            roots = [k for k, p in zip(x.records, x.robot.parents, strict=True) if p < 0]
+            if len(roots) != 1:
+                raise ModelError(
+                    f"robot {x.robot.name!r} has {len(roots)} root bodies; about='base' needs one"
+                )
+            return roots[0].pose
+    raise ValueError(f"about {about!r} is not one of {', '.join(ABOUT)}")

@@ -1,0 +1,141 @@
+"""The mass matrix 𝓜 = HφMφ*H* + A, its inverse, its square root and products with them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from phipsi.algorithms.articulated_body import riccati
+from phipsi.algorithms.newton_euler import collect, joint_data
+from phipsi.model import Robot
+from phipsi.spatial import Force, ForceBasis, Motion
+from phipsi.sweeps import (
+    Forest,
+    climb,
+    forest,
+    gather,
+    inward,
+    local,
+    outward,
+    program,
+    symmetric,
+)
+
+FACTORS = ("m", "m*", "l", "l*")
+
+
+def composite(k: Any, children: list[Any]) -> dict[str, Any]:
+    """R = M + Σ φRφ*   (theory.md 2, CRB)"""
+    return {"R": sum((c.phi.congruence(c.R) for c in children), k.M)}
+
+
+@program
+def mass_matrix(robot: Robot, q: Any) -> Any:
+    """The joint-space mass matrix 𝓜 = HφMφ*H* + A by composite bodies ([SOA] (3.6), [UA] (5.4)).
+
+    Returns (…, nv, nv), symmetric. Cost O(N · depth).
+    """
+
+    def held(k: Any) -> ForceBasis:
+        """RH*: the force of a unit acceleration of the hinge with the outboard bodies locked"""
+        return k.R @ k.H.T
+
+    x = inward(composite, forest(robot, q))
+    return symmetric(x, climb(x, held)) + np.diag(joint_data(robot, "armature"))
+
+
+def rigid_motion(k: Any, parent: Any) -> dict[str, Any]:
+    """V = φ*V_p + H*x"""
+    return {"V": k.phi.T @ parent.V + k.H.T @ k.x}
+
+
+@program(shapes={"x": ("nv",)})
+def mass_matrix_product(robot: Robot, q: Any, x: Any) -> Any:
+    """𝓜x = Hφ M φ*H* x + Ax without forming 𝓜 ([SOA] (3.6)). Returns (…, nv). Cost O(N)."""
+    bodies = outward(rigid_motion, forest(robot, q, x=x), V=Motion.zero())
+    bodies = inward(collect, local(lambda k: {"load": k.M @ k.V}, bodies))
+    return gather(bodies, "T") + joint_data(robot, "armature") * np.asarray(x)
+
+
+def whiten(k: Any, children: list[Any]) -> dict[str, Any]:
+    """κ = (I − HψK)x:  z = Σ φz⁺,  κ = x − Hz,  z⁺ = z + Gκ   (theory.md 3.2, Alg W)"""
+    z = sum((c.phi @ c.z_plus for c in children), Force.zero())
+    kappa = k.x - k.H @ z
+    return {"kappa": kappa, "z_plus": z + k.G @ kappa}
+
+
+def colour(k: Any, children: list[Any]) -> dict[str, Any]:
+    """y = (I + HφK)x:  z = Σ φz⁺,  y = x + Hz,  z⁺ = z + Gx   (theory.md 3.2, Alg W)"""
+    z = sum((c.phi @ c.z_plus for c in children), Force.zero())
+    return {"y": k.x + k.H @ z, "z_plus": z + k.G @ k.x}
+
+
+def colour_adjoint(k: Any, parent: Any) -> dict[str, Any]:
+    """y = (I + HφK)*x:  V⁺ = φ*V_p,  y = x + G*V⁺,  V = V⁺ + H*x   [DL] Table 2"""
+    V_plus = k.phi.T @ parent.V
+    return {"y": k.x + k.G.T @ V_plus, "V": V_plus + k.H.T @ k.x}
+
+
+def whiten_adjoint(k: Any, parent: Any) -> dict[str, Any]:
+    """y = (I − HψK)*x:  V⁺ = φ*V_p,  y = x − G*V⁺,  V = V⁺ + H*y   [DL] Table 2"""
+    V_plus = k.phi.T @ parent.V
+    y = k.x - k.G.T @ V_plus
+    return {"y": y, "V": V_plus + k.H.T @ y}
+
+
+def _solved(bodies: Forest) -> Any:
+    """(I − HψK)* D⁻¹ (I − HψK) x after the Riccati sweep."""
+    bodies = inward(whiten, bodies)
+    bodies = local(lambda k: {"x": k.D.solve(k.kappa)}, bodies)
+    return gather(outward(whiten_adjoint, bodies, V=Motion.zero()), "y")
+
+
+@program(shapes={"x": ("nv",)})
+def mass_matrix_solve(robot: Robot, q: Any, x: Any) -> Any:
+    """𝓜⁻¹x = (I − HψK)* D⁻¹ (I − HψK) x ([SOA] Lemma 4.3). Returns (…, nv). Cost O(N)."""
+    return _solved(inward(riccati, forest(robot, q, x=x)))
+
+
+@program
+def mass_matrix_inverse(robot: Robot, q: Any) -> Any:
+    """𝓜⁻¹ = (I − HψK)* D⁻¹ (I − HψK), column by column ([SOA] Lemma 4.3).
+
+    Returns (…, nv, nv), symmetric: of each column only the part down to the diagonal is computed.
+    Cost O(N²).
+    """
+    bodies = inward(riccati, forest(robot, q))
+    full = np.full((robot.nv, robot.nv), 0.0, object)
+    for i, unit in enumerate(np.eye(robot.nv)):
+        full[:, i] = _solved(bodies.given(x=unit))
+    return np.where(np.triu(np.ones(full.shape, bool)), full, full.T)
+
+
+@program(shapes={"x": ("nv",)})
+def mass_matrix_sqrt_product(robot: Robot, q: Any, x: Any, *, factor: str = "m") -> Any:
+    """Products with the square root of 𝓜 = m m*, m = (I + HφK)ℒ, ℓ = m⁻¹, D = ℒℒ* ([DL] (5.1)-(5.4)).
+
+    `factor` is "m", "m*", "l" or "l*". Returns (…, nv). Cost O(N).
+    """
+    bodies = inward(riccati, forest(robot, q, x=x))
+    match factor:
+        case "m":
+            bodies = inward(colour, local(lambda k: {"x": k.D.root(k.x)}, bodies))
+        case "m*":
+            bodies = outward(colour_adjoint, bodies, V=Motion.zero())
+            bodies = local(lambda k: {"y": k.D.root_transpose(k.y)}, bodies)
+        case "l":
+            bodies = local(lambda k: {"y": k.D.root_solve(k.kappa)}, inward(whiten, bodies))
+        case "l*":
+            bodies = local(lambda k: {"x": k.D.root_transpose_solve(k.x)}, bodies)
+            bodies = outward(whiten_adjoint, bodies, V=Motion.zero())
+        case _:
+            raise ValueError(f"factor {factor!r} is not one of {', '.join(FACTORS)}")
+    return gather(bodies, "y")
+
+
+@program
+def mass_matrix_logdet(robot: Robot, q: Any) -> Any:
+    """log det 𝓜 = Σ log det D (theory.md I12). Returns (…). Cost O(N)."""
+    x = inward(riccati, forest(robot, q))
+    return sum((k.D.logdet for k in x.records), 0.0)

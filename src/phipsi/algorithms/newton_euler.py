@@ -1,0 +1,138 @@
+"""Newton-Euler: T = 𝓜β̇ + C by one sweep out and one in; the same for its relatives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from phipsi.algorithms.articulated_body import against_gravity
+from phipsi.algorithms.kinematics import acceleration, moving
+from phipsi.model import Robot
+from phipsi.spatial import ForceBasis, Motion, SpatialInertia
+from phipsi.sweeps import Forest, climb, forest, gather, inward, local, outward, program
+
+
+def inertial_force(k: Any) -> dict[str, Any]:
+    """Mα + b,  b = crf(V)MV − f_ext"""
+    return {"load": k.M @ k.alpha + k.V.cross_force(k.M @ k.V) - k.f_ext}
+
+
+def collect(k: Any, children: list[Any]) -> dict[str, Any]:
+    """f = Mα + b + Σ φf,  T = Hf   [BI] Alg 2.1, [SOA] (3.3)"""
+    f = sum((c.phi @ c.f for c in children), k.load)
+    return {"f": f, "T": k.H @ f}
+
+
+def _loaded(robot: Robot, x: Forest) -> Forest:
+    """The force balance of every body at rates v and accelerations qdd under gravity."""
+    return local(inertial_force, outward(acceleration, moving(x), alpha=against_gravity(robot)))
+
+
+@program
+def inverse_dynamics(robot: Robot, q: Any, v: Any, a: Any, *, external: Any = None) -> Any:
+    """Joint forces for joint accelerations a: T = 𝓜β̇ + C ([BI] Alg 2.1, [SOA] (3.1)-(3.6)).
+
+    Gravity, armature and external forces included. Returns (…, nv) [N·m or N]. Cost O(N).
+    """
+    x = _loaded(robot, forest(robot, q, v=v, qdd=a, external=external))
+    return gather(inward(collect, x), "T") + joint_data(robot, "armature") * np.asarray(a)
+
+
+@program
+def bias_force(robot: Robot, q: Any, v: Any, *, external: Any = None) -> Any:
+    """The joint force at zero joint acceleration: C = Hφ(Mφ*a + b) ([UA] (3.4), [DL] (4.2)).
+
+    Coriolis, gyroscopic, gravity and external terms. Returns (…, nv) [N·m or N]. Cost O(N).
+    """
+    return inverse_dynamics(robot, q, v, np.zeros(robot.nv), external=external)
+
+
+@program
+def gravity_force(robot: Robot, q: Any) -> Any:
+    """The joint force that holds the robot at rest against gravity: the bias force at β = 0.
+
+    Returns (…, nv) [N·m or N]. Cost O(N).
+    """
+    return inverse_dynamics(robot, q, np.zeros(robot.nv), np.zeros(robot.nv))
+
+
+@program
+def passive_forces(robot: Robot, q: Any, v: Any) -> Any:
+    """The joint forces of springs, dampers, friction and backlash: −K δ(q) − B v − F tanh(v/v_s).
+
+    δ is the displacement from rest in velocity coordinates, less the dead band of the backlash.
+    Add it to `tau`: no algorithm does so by itself. Returns (…, nv) [N·m or N]. Cost O(N).
+    """
+    travel = robot.difference(joint_data(robot, "rest"), q)
+    play = 0.5 * joint_data(robot, "backlash")
+    travel = travel - np.clip(travel, -play, play)
+    speed = np.repeat([h.friction_speed for h in robot.hinges], [h.kind.nv for h in robot.hinges])
+    spring = joint_data(robot, "stiffness") * travel
+    damper = joint_data(robot, "damping") * v
+    return -(spring + damper + joint_data(robot, "friction") * np.tanh(v / speed))
+
+
+def coriolis_motion(k: Any, parent: Any) -> dict[str, Any]:
+    """W⁺ = φ*W_p,  W = W⁺ + H*w,  α = φ*α_p − ad(Δ)W⁺ + Ḣ*w   (theory.md 2, COR)"""
+    W_plus = k.phi.T @ parent.W
+    alpha = k.phi.T @ parent.alpha - k.Delta.cross(W_plus) + k.H_rate(k.w)
+    return {"W": W_plus + k.H.T @ k.w, "alpha": alpha}
+
+
+def coriolis_load(k: Any) -> dict[str, Any]:
+    """Mα + crf(W)MV"""
+    return {"load": k.M @ k.alpha + k.W.cross_force(k.M @ k.V)}
+
+
+def _coriolis(x: Forest) -> Any:
+    """C(q, v) w of moving bodies with w given."""
+    x = outward(coriolis_motion, x, W=Motion.zero(), alpha=Motion.zero())
+    return gather(inward(collect, local(coriolis_load, x)), "T")
+
+
+@program(shapes={"w": ("nv",)})
+def coriolis_product(robot: Robot, q: Any, v: Any, w: Any) -> Any:
+    """C(q, v) w with the Coriolis matrix for which 𝓜̇ = C + C*, so 𝓜̇ − 2C is skew ([SOA] 6).
+
+    C(q, v) v is the velocity part of the bias force. Returns (…, nv) [N·m or N]. Cost O(N).
+    """
+    return _coriolis(moving(forest(robot, q, v=v, w=w)))
+
+
+@program
+def coriolis_matrix(robot: Robot, q: Any, v: Any) -> Any:
+    """The Coriolis matrix C(q, v) of `coriolis_product`, column by column ([SOA] 6).
+
+    Returns (…, nv, nv). Cost O(N²).
+    """
+    x = moving(forest(robot, q, v=v))
+    C = np.full((robot.nv, robot.nv), 0.0, object)
+    for i, unit in enumerate(np.eye(robot.nv)):
+        C[:, i] = _coriolis(x.given(w=unit))
+    return C
+
+
+@program
+def regressor(robot: Robot, q: Any, v: Any, a: Any) -> Any:
+    """Y with T = Y π + A β̇, linear in the ten inertia parameters π of every body (conventions.py).
+
+    Returns (…, nv, 10 nb), columns in the order of the bodies. Cost O(N · depth).
+    """
+
+    def unit_forces(k: Any) -> ForceBasis:
+        """Mα + crf(V)MV for each unit parameter"""
+        units = (SpatialInertia.of_parameters(e) for e in np.eye(10).astype(object))
+        return ForceBasis(tuple(M @ k.alpha + k.V.cross_force(M @ k.V) for M in units))
+
+    x = outward(acceleration, moving(forest(robot, q, v=v, qdd=a)), alpha=against_gravity(robot))
+    column = {h.name: 10 * i for i, h in enumerate(robot.hinges)}
+    Y = np.full((robot.nv, 10 * robot.nb), 0.0, object)
+    for row, body, block in climb(x, unit_forces):
+        Y[row.v, column[body.name] : column[body.name] + 10] = block
+    return Y
+
+
+def joint_data(robot: Robot, field: str) -> Any:
+    """A number per freedom (nv,) or per coordinate (nq,) from every hinge, in order."""
+    return np.concatenate([np.zeros(0), *(getattr(h, field) for h in robot.hinges)])

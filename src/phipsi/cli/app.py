@@ -1,0 +1,114 @@
+"""The commands. Each imports what it needs when it runs, so that `--help` stays quick."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from enum import StrEnum
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+import phipsi as pp
+
+
+class Base(StrEnum):
+    """How the root of a described robot is held."""
+
+    fixed = "fixed"
+    free = "free"
+
+
+class _Commands(TyperGroup):
+    """Ends every error with one sentence on stderr: exit code 2 for bad usage, 1 for a failure."""
+
+    def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> Any:
+        if not standalone_mode:
+            return super().main(*args, standalone_mode=False, **extra)
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(errors="replace")  # φ on a terminal that has none
+        try:
+            code = super().main(*args, standalone_mode=False, **extra)
+            sys.stdout.flush()
+        except BrokenPipeError:  # whoever read has gone; nothing is left to say
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            code = 1
+        except (OSError, ImportError, pp.ModelError) as error:
+            code = _complain(str(error), 1)
+        except Exception as error:
+            if not hasattr(error, "format_message"):  # no usage error of typer's: a bug of ours
+                raise
+            code = _complain(error.format_message(), 2)
+        sys.exit(code if isinstance(code, int) else 0)
+
+
+def _complain(message: str, code: int) -> int:
+    print("phipsi:", " ".join(message.split()), file=sys.stderr)
+    return code
+
+
+app = typer.Typer(
+    cls=_Commands,
+    help="Dynamics of multibody systems with the spatial operator algebra.",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print("phipsi", pp.__version__)
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def phipsi(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Dynamics of multibody systems with the spatial operator algebra."""
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+@app.command()
+def demo(
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the random states.")] = 0,
+) -> None:
+    """Compute the dynamics of a free-flying arm at random states, and check every number."""
+    from phipsi.cli.demo import run
+
+    raise typer.Exit(run(seed))
+
+
+@app.command()
+def info(
+    robot: Annotated[str, typer.Argument(help="A URDF, MJCF or JSON file, or a packaged robot.")],
+    base: Annotated[Base | None, typer.Option(help="How the root of a file is held.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON for other programs.")] = False,
+) -> None:
+    """Show a robot: its tree, sizes and mass."""
+    from phipsi.cli.info import run
+
+    run(robot, base, json)
+
+
+@app.command()
+def robots() -> None:
+    """List the packaged robots."""
+    from phipsi.cli.info import list_robots
+
+    list_robots()
+
+
+@app.command()
+def doctor() -> None:
+    """Say what is installed and which backends work, and run a self-test."""
+    from phipsi.cli.doctor import run
+
+    raise typer.Exit(run())

@@ -1,0 +1,185 @@
+"""`phipsi demo`: the dynamics of a free-flying arm, every number checked against another."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import phipsi as pp
+
+BATCH = 16
+DURATION, STEPS = 1.0, 100  # of the drift [s]
+EARTH = np.array((0.0, 0.0, -9.81))
+
+
+class Row(NamedTuple):
+    """One line of the table: a number, the law it must obey, and by how much it does not."""
+
+    quantity: str
+    value: str
+    check: str
+    error: float
+    tolerance: float = 1e-10
+
+    @property
+    def passed(self) -> bool:
+        """Whether the law holds (a NaN does not)."""
+        return self.error <= self.tolerance
+
+
+def run(seed: int) -> int:
+    """Print the table; 0 when every check passes, else 1."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    start = time.perf_counter()
+    robot = pp.robots.space_arm()
+    found = list(rows(robot, np.random.default_rng(seed)))
+    title = f"{robot.name}: {robot.nb} bodies, nq = {robot.nq}, nv = {robot.nv}"
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, show_edge=False)
+    table.padding = (0, 1, 0, 0)
+    table.add_column("quantity")
+    table.add_column("value", justify="right")
+    table.add_column("check")
+    table.add_column("error", justify="right")
+    table.add_column("")
+    for row in found:
+        mark = "[green]✓[/]" if row.passed else "[bold red]✗[/]"
+        table.add_row(
+            row.quantity, row.value, row.check, f"{row.error:.0e}" if row.error else "0", mark
+        )
+    failed = sum(not row.passed for row in found)
+    verdict = (
+        f"[bold red]{failed} of {len(found)} checks failed[/]"
+        if failed
+        else f"[green]All {len(found)} checks passed[/]"
+    )
+    console = Console(highlight=False)
+    console.print(table)
+    console.print(
+        f"{verdict} at {BATCH} random states in {time.perf_counter() - start:.1f} s.\n"
+        "[dim]Values are of the first state; errors are the largest of all, relative.[/]"
+    )
+    return 1 if failed else 0
+
+
+def rows(robot: pp.Robot, rng: np.random.Generator) -> Iterator[Row]:
+    """The lines of the table, for a robot whose first hinge is free and that has a frame "tool"."""
+    q, v = robot.random_state(rng, (BATCH,))
+    tau, x = rng.standard_normal((2, BATCH, robot.nv))
+    M, m = pp.mass_matrix(robot, q), robot.mass
+    h = pp.momentum(robot, q, v)
+
+    yield _row("mass", [m], "kg", "m·1 is a block of 𝓜", M[:, 3:6, 3:6], m * np.eye(3))
+    c = pp.center_of_mass(robot, q)
+    c_rate = _rate(lambda q, v: pp.center_of_mass(robot, q), robot, q, v)
+    yield _row("centre of mass c", c, "m", "m ċ = momentum", m * c_rate, h[:, 3:], 1e-7)
+    p = pp.frame_pose(robot, q, "tool")[:, :3, 3]
+    p_rate = _rate(lambda q, v: pp.frame_pose(robot, q, "tool")[:, :3, 3], robot, q, v)
+    J = pp.jacobian(robot, q, "tool", reference="aligned")[:, 3:]
+    yield _row("tool position p", p, "m", "ṗ = J v", p_rate, _apply(J, v), 1e-7)
+    T = pp.kinetic_energy(robot, q, v)
+    yield _row("kinetic energy", T, "J", "½ v*𝓜 v", T, _dot(v, _apply(M, v)) / 2)
+
+    spectrum = np.linalg.eigvalsh(M)
+    yield _row("least eigenvalue of 𝓜", spectrum[:, 0], "", "𝓜 = 𝓜*", M, M.swapaxes(-1, -2))
+    inverse = pp.mass_matrix_inverse(robot, q)
+    yield _row("largest", spectrum[:, -1], "", "𝓜⁻¹𝓜 = 1", inverse @ M, np.eye(robot.nv))
+    logdet = pp.mass_matrix_logdet(robot, q)
+    yield _row("log det 𝓜", logdet, "", "NumPy's slogdet", logdet, np.linalg.slogdet(M)[1])
+    Mx = pp.mass_matrix_product(robot, q, x)
+    yield _row("‖𝓜 x‖ in O(N)", _norm(Mx), "", "the dense product", Mx, _apply(M, x))
+    y = pp.mass_matrix_solve(robot, q, x)
+    yield _row("‖𝓜⁻¹x‖ in O(N)", _norm(y), "", "𝓜 (𝓜⁻¹x) = x", _apply(M, y), x)
+
+    heavy = robot.with_gravity(EARTH)
+    V = pp.potential_energy(heavy, q)
+    yield _row("potential on Earth", V, "J", "−m g·c", V, -m * c @ EARTH)
+    weight = pp.gravity_force(heavy, q)
+    V_rate = _rate(lambda q, v: pp.potential_energy(heavy, q), robot, q, v)
+    power = _dot(v, weight)
+    yield _row("‖weight‖ on Earth", _norm(weight), "", "rate of the potential", power, V_rate, 1e-7)
+
+    bias = pp.bias_force(robot, q, v)
+    a = pp.forward_dynamics(robot, q, v, tau)
+    yield _row("‖bias force‖", _norm(bias), "", "τ − 𝓜 a", bias, tau - _apply(M, a))
+    again = pp.inverse_dynamics(robot, q, v, a)
+    yield _row("‖accelerations a‖", _norm(a), "", "inverse dynamics = τ", again, tau)
+    power, T_rate = _dot(v, tau), _rate(lambda q, v: pp.kinetic_energy(robot, q, v), robot, q, v, a)
+    yield _row("power of τ", power, "W", "rate of the energy", power, T_rate, 1e-6)
+
+    v = 0.3 * v
+    q1, v1, work = _drift(robot, q, v, tau)
+    before, after = pp.momentum(robot, q, v), pp.momentum(robot, q1, v1)
+    gain = pp.kinetic_energy(robot, q1, v1) - pp.kinetic_energy(robot, q, v)
+    kept = f"kept in {DURATION:g} s adrift"
+    for name, unit, k in (("angular", "N·m·s", slice(0, 3)), ("linear", "N·s", slice(3, 6))):
+        yield _row(f"{name} momentum", after[:, k], unit, kept, after[:, k], before[:, k], 1e-6)
+    yield _row("energy gained adrift", gain, "J", "work of the motors", gain, work, 1e-6)
+
+
+def _row(
+    quantity: str,
+    value: Any,
+    unit: str,
+    check: str,
+    got: Any,
+    wanted: Any,
+    tolerance: float = 1e-10,
+) -> Row:
+    """A row with the value at the first state and the largest error, relative to the largest number
+    compared (at least 1)."""
+    first = np.atleast_1d(value[0])
+    shown = ", ".join(f"{x:.{4 if len(first) == 1 else 3}g}" for x in first)
+    error = float(np.abs(got - wanted).max() / max(1.0, np.abs(wanted).max()))
+    return Row(quantity, f"{shown} {unit}".rstrip(), check, error, tolerance)
+
+
+def _drift(robot: pp.Robot, q: Any, v: Any, tau: Any) -> tuple[Any, Any, Any]:
+    """The state after a drift with the joints driven and the base left alone, and the work done.
+
+    Fourth order and true to the group of the hinges: the commutator-free Runge-Kutta scheme of
+    Celledoni, Marthinsen & Owren (Future Gener. Comput. Syst. 19, 2003).
+    """
+    tau = np.where(np.arange(robot.nv) < 6, 0.0, tau)
+    dt, work, move = DURATION / STEPS, 0.0, robot.integrate
+
+    def force(q: Any, v: Any) -> Any:
+        return pp.forward_dynamics(robot, q, v, tau)
+
+    for _ in range(STEPS):
+        a1 = force(q, v)
+        q2, v2 = move(q, dt / 2 * v), v + dt / 2 * a1
+        a2 = force(q2, v2)
+        q3, v3 = move(q, dt / 2 * v2), v + dt / 2 * a2
+        a3 = force(q3, v3)
+        q4, v4 = move(q2, dt * v3 - dt / 2 * v), v + dt * a3
+        a4 = force(q4, v4)
+        q = move(q, dt / 12 * (3 * v + 2 * v2 + 2 * v3 - v4))
+        q = move(q, dt / 12 * (-v + 2 * v2 + 2 * v3 + 3 * v4))
+        work = work + dt / 6 * _dot(tau, v + 2 * v2 + 2 * v3 + v4)
+        v = v + dt / 6 * (a1 + 2 * a2 + 2 * a3 + a4)
+    return q, v, work
+
+
+def _rate(f: Callable[[Any, Any], Any], robot: pp.Robot, q: Any, v: Any, a: Any = 0.0) -> Any:
+    """d/dt f(q, v) along v and a, by central differences of fourth order."""
+    dt = 1e-3
+    at = [f(robot.integrate(q, s * dt * v), v + s * dt * a) for s in (-2, -1, 1, 2)]
+    return (at[0] - 8 * at[1] + 8 * at[2] - at[3]) / (12 * dt)
+
+
+def _apply(A: Any, x: Any) -> Any:
+    return (A @ x[..., None])[..., 0]
+
+
+def _dot(x: Any, y: Any) -> Any:
+    return (x * y).sum(-1)
+
+
+def _norm(x: Any) -> Any:
+    return np.linalg.norm(x, axis=-1)

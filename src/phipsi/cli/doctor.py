@@ -1,0 +1,94 @@
+"""`phipsi doctor`: what is installed, which backends work, and a self-test."""
+
+from __future__ import annotations
+
+import platform
+import subprocess
+import sys
+import time
+from importlib import metadata
+
+import numpy as np
+
+import phipsi as pp
+
+BACKENDS = ("numpy", "llvm", "cuda")
+EXTRAS = (
+    "sim",
+    "mjcf",
+    "cuda",
+    "torch",
+    "jax",
+    "symbolic",
+    "dataframe",
+    "plot",
+    "view",
+    "campaign",
+)
+
+
+def run() -> int:
+    """Print the findings; 0 when the self-test passes, else 1."""
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(highlight=False)
+    python = f"Python {platform.python_version()}"
+    console.print(f"phipsi {pp.__version__}, {python}, {platform.platform()}")
+    table = Table(show_header=False, box=None)
+    needs = requirements()
+    for title, packages in (("core", needs.pop("")), *((e, needs.get(e, [])) for e in EXTRAS)):
+        found = ", ".join(f"{name} {version}" for name, version in packages if version)
+        missing = [name for name, version in packages if not version]
+        fix = f"[dim]{', '.join(missing)} not installed: pip install 'phipsi\\[{title}]'[/]"
+        table.add_row(title, "; ".join(filter(None, (found, fix if missing else ""))))
+    console.print(table)
+    console.print(f"import phipsi: {import_time():.3f} s")
+    failed = False
+    for name in BACKENDS:
+        state, sound = check(name)
+        failed |= not sound
+        console.print(f"backend {name}: {state}")
+    return 1 if failed else 0
+
+
+def requirements() -> dict[str, list[tuple[str, str | None]]]:
+    """For each extra ("" is the core) the packages it needs, and the versions installed."""
+    needs: dict[str, list[tuple[str, str | None]]] = {"": []}
+    for line in metadata.requires("phipsi") or []:
+        requirement, _, marker = line.partition(";")
+        extra = marker.partition("extra ==")[2].strip(" '\"")
+        name = requirement.strip()
+        for stop in "<>=!~[ (":
+            name = name.partition(stop)[0]
+        try:
+            version = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            version = None
+        needs.setdefault(extra, []).append((name, version))
+    return needs
+
+
+def import_time(runs: int = 5) -> float:
+    """Seconds that `import phipsi` takes in a fresh interpreter, the best of several."""
+    code = "import time; t = time.perf_counter(); import phipsi; print(time.perf_counter() - t)"
+    command = [sys.executable, "-c", code]
+    return min(float(subprocess.check_output(command, text=True)) for _ in range(runs))
+
+
+def check(backend: str) -> tuple[str, bool]:
+    """What a backend can do, and whether that is right: forward against inverse dynamics."""
+    robot = pp.robots.space_arm()
+    q, v = robot.random_state(0, (8,))
+    tau = np.random.default_rng(1).standard_normal((8, robot.nv))
+    start = time.perf_counter()
+    try:
+        kernel = pp.forward_dynamics.compile(robot, backend=backend)
+    except (ValueError, ImportError) as error:
+        return f"[dim]not available ({error})[/]", backend != "numpy"
+    a = kernel(q, v, tau)
+    error = float(np.abs(pp.inverse_dynamics(robot, q, v, a) - tau).max())
+    seconds = time.perf_counter() - start
+    if error < 1e-9:
+        return f"[green]works[/] (self-test: error {error:.0e}, {seconds:.1f} s)", True
+    return f"[bold red]wrong[/] (self-test: error {error:.0e})", False

@@ -1,0 +1,512 @@
+"""Tracing: scalars that record what is done to them in a hash-consed, folded graph.
+
+`Node` is one scalar. It follows NumPy's protocols, so that plain NumPy code runs on it alone, in
+object arrays, and in `Traced` arrays (arrays.py). A condition on a Node cannot be asked in Python:
+use `where`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+import numpy as np
+
+from phipsi.compile.graph import Graph, Instruction, Loop
+from phipsi.compile.ops import OPS
+
+
+class TraceError(TypeError):
+    """Something was asked of a traced value that only a number can answer."""
+
+
+class Node:
+    """A traced scalar: one node of the graph under construction."""
+
+    __slots__ = ("args", "index", "op", "tracer", "value")
+    __array_priority__ = 1000
+
+    def __init__(self, tracer: Tracer, index: int, op: str, args: tuple[Node, ...], value: Any):
+        self.tracer, self.index, self.op, self.args, self.value = tracer, index, op, args, value
+
+    # arithmetic; each returns NotImplemented for arrays, which then go element by element
+    def __add__(self, other: Any) -> Any:
+        return _binary(_add, self, other)
+
+    def __radd__(self, other: Any) -> Any:
+        return _binary(_add, self, other)
+
+    def __sub__(self, other: Any) -> Any:
+        return _binary(_sub, self, other)
+
+    def __rsub__(self, other: Any) -> Any:
+        return _binary(_rsub, self, other)
+
+    def __mul__(self, other: Any) -> Any:
+        return _binary(_mul, self, other)
+
+    def __rmul__(self, other: Any) -> Any:
+        return _binary(_mul, self, other)
+
+    def __truediv__(self, other: Any) -> Any:
+        return _binary(_div, self, other)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return _binary(_rdiv, self, other)
+
+    def __neg__(self) -> Node:
+        return _neg(self)
+
+    def __pos__(self) -> Node:
+        return self
+
+    def __abs__(self) -> Node:
+        return self.tracer.apply("abs", self)
+
+    def __pow__(self, exponent: Any) -> Any:
+        return _power(self, exponent)
+
+    def __rpow__(self, base: Any) -> Any:
+        return _power(self.tracer.lift(base), self)
+
+    # comparisons give 0 or 1
+    def __lt__(self, other: Any) -> Any:
+        return _compare("less", self, other)
+
+    def __gt__(self, other: Any) -> Any:
+        return _compare("less", other, self)
+
+    def __le__(self, other: Any) -> Any:
+        return _compare("less_equal", self, other)
+
+    def __ge__(self, other: Any) -> Any:
+        return _compare("less_equal", other, self)
+
+    def __eq__(self, other: object) -> Any:
+        return _compare("equal", self, other)
+
+    def __ne__(self, other: object) -> Any:
+        return 1.0 - _compare("equal", self, other)
+
+    def __and__(self, other: Any) -> Any:
+        return _compare("min", self, other)
+
+    def __or__(self, other: Any) -> Any:
+        return _compare("max", self, other)
+
+    __rand__, __ror__ = __and__, __or__
+
+    def __invert__(self) -> Any:
+        return 1.0 - self
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __bool__(self) -> bool:
+        if self.op == "const":
+            return bool(self.value)
+        raise TraceError(
+            "a program may not branch on a traced value (if, and, while); "
+            "use phipsi.where(condition, a, b)"
+        )
+
+    def __float__(self) -> float:
+        if self.op == "const":
+            return self.value
+        raise TraceError(
+            "a traced value is not a number yet; keep to NumPy arithmetic and phipsi functions"
+        )
+
+    def __repr__(self) -> str:
+        return f"{self.value!r}" if self.op == "const" else f"%{self.index}"
+
+    # what NumPy asks of the elements of object arrays
+    def sqrt(self) -> Node:
+        return self.tracer.apply("sqrt", self)
+
+    def sin(self) -> Node:
+        return self.tracer.apply("sin", self)
+
+    def cos(self) -> Node:
+        return self.tracer.apply("cos", self)
+
+    def exp(self) -> Node:
+        return self.tracer.apply("exp", self)
+
+    def log(self) -> Node:
+        return self.tracer.apply("log", self)
+
+    def tanh(self) -> Node:
+        return self.tracer.apply("tanh", self)
+
+    def floor(self) -> Node:
+        return self.tracer.apply("floor", self)
+
+    def arctan2(self, other: Any) -> Node:
+        return self.tracer.apply("atan2", self, other)
+
+    def conjugate(self) -> Node:
+        return self
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        if method == "__call__" and not any(isinstance(x, np.ndarray) and x.ndim for x in inputs):
+            function = UFUNCS.get(ufunc)
+            if function is None:
+                raise TraceError(f"np.{ufunc.__name__} cannot be traced")
+            return function(*(x.item() if isinstance(x, np.ndarray) else x for x in inputs))
+        boxed = [_boxed(x) if isinstance(x, Node) else x for x in inputs]
+        return getattr(ufunc, method)(*boxed, **kwargs)
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        from phipsi.compile.arrays import call_function
+
+        return call_function(func, args, kwargs)
+
+
+class Tracer:
+    """Builds one graph. Equal nodes are one node; arithmetic on constants is done at once."""
+
+    def __init__(self, outer: Tracer | None = None) -> None:
+        self.outer = outer
+        self.inputs: list[tuple[str, int]] = []
+        self.nodes: list[Node] = []
+        self.table: dict[Any, Node] = {}
+        self.captured: dict[int, Node] = {}
+
+    def make(self, op: str, args: tuple[Node, ...] = (), value: Any = None) -> Node:
+        """The one node with this content."""
+        if op in ("const", "input"):
+            key: Any = (op, value)
+        elif op == "loop":
+            key = (op, *(a.index for a in args), id(value))
+        else:
+            key = (op, *(a.index for a in args), value)
+        node = self.table.get(key)
+        if node is None:
+            node = self.table[key] = Node(self, len(self.nodes), op, args, value)
+            self.nodes.append(node)
+        return node
+
+    def lift(self, x: Any) -> Node:
+        """x as a node of this graph: a number becomes a constant, a node of an outer graph is
+        captured."""
+        if isinstance(x, Node):
+            return x if x.tracer is self else self.capture(x)
+        return self.make("const", (), float(x) + 0.0)
+
+    def capture(self, x: Node) -> Node:
+        """A node of an enclosing trace, seen from inside a loop body."""
+        if x.op == "const":
+            return self.lift(x.value)
+        if self.outer is None:
+            raise TraceError("a traced value was kept and used in another trace")
+        outer = self.outer.lift(x)
+        if outer.index not in self.captured:
+            self.captured[outer.index] = self.make("input", (), ("fixed", outer.index))
+        return self.captured[outer.index]
+
+    def input(self, name: str, size: int) -> np.ndarray:
+        """A new input of `size` scalars."""
+        self.inputs.append((name, size))
+        k = len(self.inputs) - 1
+        out = np.empty(size, object)
+        for i in range(size):
+            out[i] = self.make("input", (), (k, i))
+        return out
+
+    def apply(self, op: str, *operands: Any) -> Node:
+        """The node of an operation without an algebraic rule of its own; folds constants."""
+        args = tuple(self.lift(x) for x in operands)
+        if all(a.op == "const" for a in args):
+            return self.lift(_evaluate(op, args))
+        if OPS[op].commutative and args[0].index > args[1].index:
+            args = (args[1], args[0])
+        if op == "where" and (args[0].op == "const" or args[1] is args[2]):
+            return args[1] if args[0].op != "const" or args[0].value else args[2]
+        return self.make(op, args)
+
+    def graph(self, outputs: Sequence[tuple[str, Sequence[Any]]]) -> Graph:
+        """Freeze: keep what the outputs need."""
+        chosen = [(name, tuple(self.lift(x).index for x in values)) for name, values in outputs]
+        nodes = [Instruction(n.op, tuple(a.index for a in n.args), n.value) for n in self.nodes]
+        return Graph.pruned(self.inputs, nodes, chosen)
+
+
+_current: ContextVar[Tracer | None] = ContextVar("phipsi_tracer", default=None)
+
+
+def current() -> Tracer | None:
+    """The trace in progress, if any."""
+    return _current.get()
+
+
+@contextmanager
+def tracing(tracer: Tracer) -> Iterator[Tracer]:
+    """Make a tracer the current one."""
+    token = _current.set(tracer)
+    try:
+        yield tracer
+    finally:
+        _current.reset(token)
+
+
+def loop(
+    count: int,
+    step: Callable[[list[Any], list[Any]], tuple[Sequence[Any], Sequence[Any]]],
+    carry: Sequence[Any],
+    tables: np.ndarray,
+    sequence: np.ndarray,
+) -> tuple[list[Node], np.ndarray]:
+    """`count` rounds of step(carry, row) → (carry, results) as one `Loop` node.
+
+    `tables` (count, k) are numbers, `sequence` (count, s) any scalars; a row is both, joined.
+    Returns the final carry and the (count, r) results.
+    """
+    outer = current()
+    if outer is None:
+        raise TraceError("a loop node can only be made inside a program")
+    inner = Tracer(outer)
+    with tracing(inner):
+        state = inner.input("carry", len(carry))
+        row = [*inner.input("tables", tables.shape[1]), *inner.input("row", sequence.shape[1])]
+        after, results = step(list(state), row)
+        if len(after) != len(carry):
+            raise TraceError(f"the loop carries {len(carry)} values, its step returned {len(after)}")
+        after, results = [inner.lift(x) for x in after], [inner.lift(x) for x in results]
+    fixed = list(inner.captured)
+    inner.inputs.append(("fixed", len(fixed)))
+    position = {("fixed", index): (3, i) for i, index in enumerate(fixed)}
+    for node in inner.nodes:
+        if node.op == "input":
+            node.value = position.get(node.value, node.value)
+    body = inner.graph([("carry", after), ("results", results)])
+    args = (*carry, *sequence.reshape(-1), *(outer.nodes[i] for i in fixed))
+    node = outer.make("loop", tuple(map(outer.lift, args)), Loop(count, body, tables))
+    picks = [outer.make("pick", (node,), k) for k in range(len(carry) + count * len(results))]
+    rows = np.empty(count * len(results), object)
+    rows[:] = picks[len(carry) :]
+    return picks[: len(carry)], rows.reshape(count, len(results))
+
+
+# ---- algebraic rules (signs, zeros, ones, constants gathered) ----------------------------------
+
+
+def _binary(rule: Callable[[Node, Node], Node], a: Node, other: Any) -> Any:
+    if type(other) is Node:
+        if a.tracer is not other.tracer:
+            a, other = _same(a, other)
+        return rule(a, other)
+    if isinstance(other, (float, int, np.floating, np.integer, np.bool_)):
+        return rule(a, a.tracer.lift(other))
+    return NotImplemented
+
+
+def _same(a: Node, b: Node) -> tuple[Node, Node]:
+    """Both nodes in the innermost of their graphs."""
+    inner = current() or a.tracer
+    return inner.lift(a), inner.lift(b)
+
+
+def _zero(a: Node) -> bool:
+    return a.op == "const" and a.value == 0.0
+
+
+def _add(a: Node, b: Node) -> Node:
+    if a.op == "const":
+        a, b = b, a
+    if b.op == "const":
+        if a.op == "const":
+            return a.tracer.lift(a.value + b.value)
+        if b.value == 0.0:
+            return a
+    if b.op == "neg":
+        return _sub(a, b.args[0])
+    if a.op == "neg":
+        return _sub(b, a.args[0])
+    return a.tracer.make("add", (a, b) if a.index <= b.index else (b, a))
+
+
+def _sub(a: Node, b: Node) -> Node:
+    if b.op == "const":
+        return _add(a, a.tracer.lift(-b.value))
+    if _zero(a):
+        return _neg(b)
+    if b.op == "neg":
+        return _add(a, b.args[0])
+    if a.op == "neg":
+        return _neg(_add(a.args[0], b))
+    return a.tracer.make("sub", (a, b))
+
+
+def _rsub(a: Node, b: Node) -> Node:
+    return _sub(b, a)
+
+
+def _neg(a: Node) -> Node:
+    if a.op == "const":
+        return a.tracer.lift(-a.value)
+    if a.op == "neg":
+        return a.args[0]
+    if a.op == "sub":
+        return a.tracer.make("sub", (a.args[1], a.args[0]))
+    if a.op == "mul" and a.args[0].op == "const":
+        return _mul(a.tracer.lift(-a.args[0].value), a.args[1])
+    return a.tracer.make("neg", (a,))
+
+
+def _mul(a: Node, b: Node) -> Node:
+    if b.op == "const":
+        a, b = b, a
+    if a.op == "const":
+        c = a.value
+        if b.op == "const":
+            return a.tracer.lift(c * b.value)
+        if c == 0.0 or c == 1.0:
+            return b if c else a
+        if c == -1.0:
+            return _neg(b)
+        if b.op == "neg":
+            return _mul(a.tracer.lift(-c), b.args[0])
+        if b.op == "mul" and b.args[0].op == "const":
+            return _mul(a.tracer.lift(c * b.args[0].value), b.args[1])
+        return a.tracer.make("mul", (a, b))
+    if a.op == "neg":
+        return _neg(_mul(a.args[0], b))
+    if b.op == "neg":
+        return _neg(_mul(a, b.args[0]))
+    return a.tracer.make("mul", (a, b) if a.index <= b.index else (b, a))
+
+
+def _div(a: Node, b: Node) -> Node:
+    if b.op == "const" and b.value != 0.0 and 1e-300 < abs(1.0 / b.value) < 1e300:
+        return _mul(a, a.tracer.lift(1.0 / b.value))
+    if _zero(a) and b.op != "const":
+        return a
+    if a.op == "neg":
+        return _neg(_div(a.args[0], b))
+    if b.op == "neg":
+        return _neg(_div(a, b.args[0]))
+    return a.tracer.apply("div", a, b)
+
+
+def _rdiv(a: Node, b: Node) -> Node:
+    return _div(b, a)
+
+
+def _power(a: Node, exponent: Any) -> Any:
+    if isinstance(exponent, np.ndarray) and exponent.ndim:
+        return NotImplemented
+    p = exponent if isinstance(exponent, Node) else a.tracer.lift(exponent)
+    if p.op != "const":
+        return (p * a.log()).exp()
+    n = p.value
+    if n == int(n) and abs(n) <= 64:
+        power, square, k = a.tracer.lift(1.0), a, int(abs(n))
+        while k:
+            power, square, k = (power * square if k & 1 else power), square * square, k >> 1
+        return power if n >= 0 else 1.0 / power
+    return a.sqrt() if n == 0.5 else (n * a.log()).exp()
+
+
+def _compare(op: str, a: Any, b: Any) -> Any:
+    for x in (a, b):
+        if not isinstance(x, (Node, float, int, np.generic)):
+            return NotImplemented
+    tracer = next(x for x in (a, b) if isinstance(x, Node)).tracer
+    if isinstance(a, Node) and isinstance(b, Node) and a.tracer is not b.tracer:
+        tracer = current() or tracer
+    return tracer.apply(op, a, b)
+
+
+def _evaluate(op: str, args: tuple[Node, ...]) -> float:
+    with np.errstate(all="ignore"):
+        return float(OPS[op].evaluate(*(np.float64(a.value) for a in args)))
+
+
+def _boxed(x: Node) -> np.ndarray:
+    box = np.empty((), object)
+    box[()] = x
+    return box
+
+
+# ---- NumPy functions of scalars ---------------------------------------------------------------
+
+
+def _traced(function: Callable[..., Any], numeric: Any) -> Callable[..., Any]:
+    """The function on nodes; NumPy's own where every argument is a number."""
+
+    def call(*xs: Any) -> Any:
+        tracers = [x.tracer for x in xs if isinstance(x, Node)]
+        if not tracers:
+            return numeric(*(np.float64(x) for x in xs))
+        tracer = tracers[0] if len(set(map(id, tracers))) == 1 else current() or tracers[0]
+        return function(*(tracer.lift(x) for x in xs))
+
+    return call
+
+
+def _op(name: str) -> Callable[..., Node]:
+    return lambda *xs: xs[0].tracer.apply(name, *xs)
+
+
+def _arctan(x: Node) -> Node:
+    return x.arctan2(1.0)
+
+
+UFUNCS: dict[Any, Callable[..., Any]] = {
+    ufunc: _traced(function, ufunc)
+    for ufunc, function in (
+        (np.add, _add),
+        (np.subtract, _sub),
+        (np.multiply, _mul),
+        (np.divide, _div),
+        (np.negative, _neg),
+        (np.positive, lambda x: x),
+        (np.conjugate, lambda x: x),
+        (np.power, _power),
+        (np.float_power, _power),
+        (np.square, lambda x: x * x),
+        (np.reciprocal, lambda x: 1.0 / x),
+        (np.absolute, _op("abs")),
+        (np.fabs, _op("abs")),
+        (np.sign, lambda x: _op("where")(0.0 < x, 1.0, _op("where")(x < 0.0, -1.0, 0.0 * x))),
+        (np.sqrt, _op("sqrt")),
+        (np.sin, _op("sin")),
+        (np.cos, _op("cos")),
+        (np.tan, lambda x: x.sin() / x.cos()),
+        (np.arcsin, lambda x: x.arctan2(((1.0 - x) * (1.0 + x)).sqrt())),
+        (np.arccos, lambda x: ((1.0 - x) * (1.0 + x)).sqrt().arctan2(x)),
+        (np.arctan, _arctan),
+        (np.arctan2, _op("atan2")),
+        (np.hypot, lambda x, y: (x * x + y * y).sqrt()),
+        (np.exp, _op("exp")),
+        (np.log, _op("log")),
+        (np.tanh, _op("tanh")),
+        (np.sinh, lambda x: 0.5 * (x.exp() - (-x).exp())),
+        (np.cosh, lambda x: 0.5 * (x.exp() + (-x).exp())),
+        (np.floor, _op("floor")),
+        (np.ceil, lambda x: -_op("floor")(-x)),
+        (np.minimum, _op("min")),
+        (np.maximum, _op("max")),
+        (np.fmin, _op("min")),
+        (np.fmax, _op("max")),
+        (np.less, _op("less")),
+        (np.greater, lambda a, b: _op("less")(b, a)),
+        (np.less_equal, _op("less_equal")),
+        (np.greater_equal, lambda a, b: _op("less_equal")(b, a)),
+        (np.equal, _op("equal")),
+        (np.not_equal, lambda a, b: 1.0 - _op("equal")(a, b)),
+        (np.logical_and, _op("min")),
+        (np.logical_or, _op("max")),
+        (np.logical_not, lambda a: 1.0 - a),
+        (np.isnan, lambda a: 1.0 - _op("equal")(a, a)),
+        (np.deg2rad, lambda x: x * (math.pi / 180)),
+        (np.radians, lambda x: x * (math.pi / 180)),
+        (np.rad2deg, lambda x: x * (180 / math.pi)),
+        (np.degrees, lambda x: x * (180 / math.pi)),
+    )
+}
+"""The NumPy functions that can be traced, on scalars."""

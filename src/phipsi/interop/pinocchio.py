@@ -1,0 +1,117 @@
+"""Pinocchio's layout: quaternions (x, y, z, w), spatial vectors [linear; angular], continuous
+joints as (cos, sin). Its joints are ordered by name among siblings, ours as in the file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from phipsi.interop.layout import (
+    Move,
+    Place,
+    check_names,
+    in_order,
+    moved,
+    moved_rates,
+    results,
+    unit,
+)
+from phipsi.model.hinges import HingeKind
+from phipsi.model.robot import ModelError, Robot
+
+_NQ = {"continuous": 2, "planar": 4}
+_V = {"free": [3, 4, 5, 0, 1, 2], "planar": [1, 2, 0]}
+"""Where the numbers of Pinocchio's v are in ours."""
+
+
+def to_pinocchio(
+    robot: Robot, q: Any, v: Any = None, a: Any = None, tau: Any = None, *, joints: Any = None
+) -> Any:
+    """q, or the tuple of q and those of v, a and tau that are given, as Pinocchio lays them out.
+
+    Arrays have any leading batch shape. `joints` says in which order Pinocchio has the joints: its
+    `Model`, or a sequence of names; default as in `robot`. Pinocchio takes no notice of the axis of
+    a URDF's planar joint (it is z there), phipsi does.
+    """
+    places = _places(robot, joints)
+    q_moves = [Move(p.hinge.q, p.q, partial(_q_to, p)) for p in places]
+    v_moves = [Move(p.hinge.v, p.v, partial(_reordered, _order(p))) for p in places]
+    converted = moved("q", q, (robot.nq, _nq(places)), q_moves)
+    return results([converted, *moved_rates(v, a, tau, robot.nv, v_moves)])
+
+
+def from_pinocchio(
+    robot: Robot, q: Any, v: Any = None, a: Any = None, tau: Any = None, *, joints: Any = None
+) -> Any:
+    """The inverse of `to_pinocchio`."""
+    places = _places(robot, joints)
+    q_moves = [Move(p.q, p.hinge.q, partial(_q_from, p)) for p in places]
+    v_moves = [Move(p.v, p.hinge.v, partial(_reordered, np.argsort(_order(p)))) for p in places]
+    converted = moved("q", q, (_nq(places), robot.nq), q_moves)
+    return results([converted, *moved_rates(v, a, tau, robot.nv, v_moves)])
+
+
+def _places(robot: Robot, joints: Any) -> list[Place]:
+    if joints is None or not hasattr(joints, "joints"):
+        names: Sequence[str] | None = joints
+        names = names and [name for name in names if name != "universe"]
+        return in_order(robot, names, lambda kind: _NQ.get(kind.name, kind.nq))
+    names = list(joints.names)[1:]
+    check_names(robot, names)
+    places = []
+    for name, joint in zip(names, list(joints.joints)[1:], strict=True):
+        h = robot.hinge(name)
+        if joint.nv != h.kind.nv or joint.nq not in _known_sizes(h.kind):
+            raise ModelError(
+                f"hinge {name!r} is {h.kind.name}, but Pinocchio's joint of that name has "
+                f"nq={joint.nq}, nv={joint.nv}"
+            )
+        q, v = (
+            slice(joint.idx_q, joint.idx_q + joint.nq),
+            slice(joint.idx_v, joint.idx_v + joint.nv),
+        )
+        places.append(Place(h, q, v))
+    return places
+
+
+def _known_sizes(kind: HingeKind) -> tuple[int, ...]:
+    if kind.name in ("revolute", "continuous"):
+        return (1, 2)
+    return (_NQ.get(kind.name, kind.nq),)
+
+
+def _nq(places: list[Place]) -> int:
+    return max((p.q.stop for p in places), default=0)
+
+
+def _order(place: Place) -> list[int]:
+    return _V.get(place.hinge.kind.name, list(range(place.hinge.kind.nv)))
+
+
+def _reordered(order: Any, x: np.ndarray) -> np.ndarray:
+    return x[..., order]
+
+
+def _q_to(place: Place, x: np.ndarray) -> np.ndarray:
+    kind = place.hinge.kind
+    if kind.quaternion is not None:
+        quaternion = unit(x[..., kind.quaternion :])[..., [1, 2, 3, 0]]
+        return np.concatenate((x[..., : kind.quaternion], quaternion), axis=-1)
+    if place.q.stop - place.q.start > kind.nq:
+        angle = x[..., -1:]
+        return np.concatenate((x[..., :-1], np.cos(angle), np.sin(angle)), axis=-1)
+    return x
+
+
+def _q_from(place: Place, x: np.ndarray) -> np.ndarray:
+    kind = place.hinge.kind
+    if kind.quaternion is not None:
+        quaternion = unit(x[..., kind.quaternion :])[..., [3, 0, 1, 2]]
+        return np.concatenate((x[..., : kind.quaternion], quaternion), axis=-1)
+    if place.q.stop - place.q.start > kind.nq:
+        angle = np.arctan2(x[..., -1:], x[..., -2:-1])
+        return np.concatenate((x[..., :-2], angle), axis=-1)
+    return x

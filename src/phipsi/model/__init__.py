@@ -1,0 +1,19 @@
+"""Robots as data: bodies, hinges, frames; the builder, its checks, and the loaders."""
+
+from phipsi.model.builder import Builder, combine
+from phipsi.model.hinges import KINDS, HingeKind
+from phipsi.model.robot import Body, Frame, Hinge, Mimic, ModelError, ModelWarning, Robot
+
+__all__ = [
+    "KINDS",
+    "Body",
+    "Builder",
+    "Frame",
+    "Hinge",
+    "HingeKind",
+    "Mimic",
+    "ModelError",
+    "ModelWarning",
+    "Robot",
+    "combine",
+]

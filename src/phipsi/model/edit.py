@@ -1,0 +1,60 @@
+"""New robots from old ones: joints locked, another robot attached."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from phipsi.conventions import WORLD
+from phipsi.model.hinges import KINDS
+from phipsi.model.robot import ModelError, Robot
+from phipsi.spatial import Transform
+from phipsi.spatial import rotation as rot
+
+
+def locked(robot: Robot, joints: Iterable[str], q: Any = None) -> Robot:
+    """The reduced robot with the named joints held at their part of q (default neutral)."""
+    q = robot.neutral() if q is None else np.asarray(q, float)
+    if q.shape != (robot.nq,):
+        raise ValueError(f"q has shape {q.shape}, but robot {robot.name!r} needs ({robot.nq},)")
+    builder = robot.edit()
+    for name in [joints] if isinstance(joints, str) else joints:
+        h = robot.hinge(name)
+        pose = h.placement @ h.kind.pose(h, rot.scalars(q[h.q]))
+        builder.replace_hinge(name, **_weld(pose))
+    return builder.build()
+
+
+def attach(
+    robot: Robot,
+    other: Robot,
+    *,
+    at: str,
+    prefix: str = "",
+    placement: Transform | None = None,
+) -> Robot:
+    """`robot` with `other` mounted on the frame `at`, which becomes the other's world (moved by
+    `placement`). What floats freely in `other` (a payload on a free hinge) is welded on."""
+    frame = robot.frame(at)
+    names = {b.name for b in robot.bodies} | {h.name for h in robot.hinges} | set(robot.frames)
+    parts = [*other.bodies, *other.hinges, *other.frames.values()]
+    for part in parts:
+        if prefix + part.name in names:
+            raise ModelError(
+                f"both robots have a part named {prefix + part.name!r}; pass another prefix="
+            )
+    mount = frame.placement @ (placement or Transform.identity())
+    builder = robot.edit().add(other, prefix=prefix, at=frame.body, placement=mount)
+    for h in other.hinges:
+        if h.kind.name == "free" and h.parent == WORLD:
+            builder.replace_hinge(prefix + h.name, **_weld(mount @ h.placement))
+    return builder.build()
+
+
+def _weld(pose: Transform) -> dict[str, Any]:
+    empty = {name: np.zeros(0) for name in (
+        "lower", "upper", "velocity", "effort", "armature", "damping", "stiffness", "rest",
+        "friction", "backlash")}  # fmt: skip
+    return {"kind": KINDS["weld"], "placement": pose, "axes": (), **empty}

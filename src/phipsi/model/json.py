@@ -1,0 +1,249 @@
+"""The project's own file format: a robot as JSON, canonical and lossless.
+
+    {"phipsi": 1, "name": ..., "gravity": [3 numbers],
+     "bodies": [{"name": ..., "inertia": [10 numbers, see conventions.py]}],
+     "hinges": [{"name", "kind", "parent", "child", "placement", "axes": [unit vectors], "pitch",
+                 "lower", "upper", "velocity", "effort", "armature", "damping", "stiffness", "rest",
+                 "friction", "backlash": [numbers], "friction_speed",
+                 "mimic": {"joint", "multiplier", "offset"}}],
+     "frames": [{"name", "body", "placement"}]}
+
+with placement = {"rotation": [9 numbers, row by row], "position": [3 numbers]}. `null` stands for
+no limit. Of a hinge everything after "child" may be left out, but not the axes of a kind that has
+some (planar: normal, first, second). Equal robots have equal texts.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from phipsi.conventions import GRAVITY
+from phipsi.model import untrusted
+from phipsi.model.builder import Builder
+from phipsi.model.hinges import KINDS
+from phipsi.model.robot import INF, Body, Frame, Hinge, Mimic, ModelError, Robot
+from phipsi.model.validate import NO_LIMIT, PER_V
+from phipsi.spatial import SpatialInertia, Transform
+from phipsi.spatial import rotation as rot
+
+VERSION = 1
+"""The version of the format that this library writes and reads."""
+MAX_VALUES = 5_000_000
+"""No text with more values is read."""
+
+_IDENTITY = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
+
+
+def to_json(robot: Robot) -> str:
+    """The robot as canonical JSON text: deterministic, and exact to the last bit."""
+    head = {"phipsi": VERSION, "name": robot.name, "gravity": _row(robot.gravity)}
+    parts = {
+        "bodies": [{"name": b.name, "inertia": _row(b.inertia.parameters)} for b in robot.bodies],
+        "hinges": [_hinge_row(h) for h in robot.hinges],
+        "frames": [
+            {"name": f.name, "body": f.body, "placement": _placement_row(f.placement)}
+            for f in robot.frames.values()
+        ],
+    }
+    lines = [f'"{key}": {json.dumps(value)}' for key, value in head.items()]
+    for key, rows in parts.items():
+        listed = ",\n  ".join(json.dumps(row, allow_nan=False) for row in rows)
+        lines.append(f'"{key}": [\n  {listed}]' if rows else f'"{key}": []')
+    return "{" + ",\n ".join(lines) + "}\n"
+
+
+def from_json(text: str | bytes, *, strict: bool = False) -> Robot:
+    """The robot that a JSON text describes, checked; `strict` as in `Builder.build`."""
+    root = _Object("the robot", _parsed(text))
+    version = root.take("phipsi", None)
+    if version != VERSION:
+        raise ModelError(
+            f"the robot has format version {untrusted.quoted(version)} under the key 'phipsi', but "
+            f"this library reads version {VERSION}"
+        )
+    builder = Builder(root.name(), gravity=root.numbers("gravity", 3, list(GRAVITY)))
+    for row in root.rows("bodies"):
+        inertia = SpatialInertia.of_parameters(rot.scalars(row.numbers("inertia", 10)))
+        builder.bodies.append(Body(row.name(), inertia))
+        row.done()
+    for row in root.rows("hinges"):
+        builder.hinges.append(_hinge(row))
+    for row in root.rows("frames"):
+        builder.frames.append(Frame(row.name(), row.name("body"), row.placement()))
+        row.done()
+    root.done()
+    return builder.build(strict=strict)
+
+
+def _row(values: Iterable[Any]) -> list[float | None]:
+    """Floats, −0 as 0, infinities as None."""
+    return [x + 0.0 if math.isfinite(x) else None for x in map(float, values)]
+
+
+def _placement_row(placement: Transform) -> dict[str, Any]:
+    return {
+        "rotation": _row(placement.rotation.reshape(9)),
+        "position": _row(placement.position),
+    }
+
+
+def _hinge_row(h: Hinge) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "name": h.name,
+        "kind": h.kind.name,
+        "parent": h.parent,
+        "child": h.child,
+        "placement": _placement_row(h.placement),
+        "axes": [_row(axis) for axis in h.axes],
+        "pitch": float(h.pitch),
+        "lower": _row(h.lower),
+        "upper": _row(h.upper),
+        "rest": _row(h.rest),
+    }
+    row |= {key: _row(getattr(h, key)) for key in PER_V}
+    row["friction_speed"] = float(h.friction_speed)
+    if h.mimic is not None:
+        row["mimic"] = {
+            "joint": h.mimic.joint,
+            "multiplier": float(h.mimic.multiplier),
+            "offset": float(h.mimic.offset),
+        }
+    return row
+
+
+def _hinge(row: _Object) -> Hinge:
+    name, kind_name = row.name(), row.name("kind")
+    kind = KINDS.get(kind_name)
+    if kind is None:
+        raise ModelError(
+            f"{row.where}.kind is {untrusted.quoted(kind_name)}; known are {', '.join(KINDS)}"
+        )
+    parent, child = row.name("parent"), row.name("child")
+    placement = row.placement()
+    axes = tuple(
+        rot.scalars(_numbers(f"{row.where}.axes[{i}]", axis, 3))
+        for i, axis in enumerate(row.items("axes", []))
+    )
+    arrays: dict[str, Any] = {
+        key: row.array(key, [NO_LIMIT.get(key, 0.0)] * kind.nv) for key in PER_V
+    }
+    arrays["lower"] = row.array("lower", [-INF] * kind.nq)
+    arrays["upper"] = row.array("upper", [INF] * kind.nq)
+    arrays["rest"] = row.array("rest", list(kind.neutral))
+    pitch, speed = row.number("pitch", 0.0), row.number("friction_speed", 0.01)
+    mimic = None
+    if (given := row.take("mimic", None)) is not None:
+        m = _Object(f"{row.where}.mimic", given)
+        mimic = Mimic(m.name("joint"), m.number("multiplier", 1.0), m.number("offset", 0.0))
+        m.done()
+    row.done()
+    return Hinge(
+        name, kind, parent, child, placement, axes, pitch,
+        friction_speed=speed, mimic=mimic, **arrays,
+    )  # fmt: skip
+
+
+class _Object:
+    """A JSON object whose keys are taken one by one; every complaint names its place."""
+
+    def __init__(self, where: str, value: Any) -> None:
+        if not isinstance(value, dict):
+            raise ModelError(f"{where} is {untrusted.quoted(value)}, needs a JSON object")
+        self.where = where
+        self.left = dict(value)
+
+    def take(self, key: str, default: Any = ...) -> Any:
+        """The value of a key, once; without a default the key is required."""
+        value = self.left.pop(key, default)
+        if value is ...:
+            raise ModelError(f"{self.where} lacks the key {key!r}")
+        return value
+
+    def done(self) -> None:
+        """Complain about keys that nobody took."""
+        if self.left:
+            unknown = untrusted.quoted(next(iter(self.left)))
+            raise ModelError(f"{self.where} has the unknown key {unknown}; remove it")
+
+    def name(self, key: str = "name") -> str:
+        """A name."""
+        return untrusted.name(f"{self.where}.{key}", self.take(key))
+
+    def number(self, key: str, default: float) -> float:
+        """One number."""
+        return _numbers(f"{self.where}.{key}", [self.take(key, default)], 1)[0]
+
+    def numbers(self, key: str, size: int, default: Any = ...) -> list[float]:
+        """A list of so many numbers."""
+        return _numbers(f"{self.where}.{key}", self.take(key, default), size)
+
+    def array(self, key: str, default: list[float]) -> np.ndarray:
+        """The frozen array of a key, as long as the default; null where there is no limit."""
+        given = self.items(key, default)
+        if key in NO_LIMIT:
+            given = [NO_LIMIT[key] if x is None else x for x in given]
+        array = np.array(_numbers(f"{self.where}.{key}", given, len(default)), float)
+        array.flags.writeable = False
+        return array
+
+    def items(self, key: str, default: Any = ...) -> list[Any]:
+        """A list."""
+        value = self.take(key, default)
+        if not isinstance(value, list):
+            raise ModelError(f"{self.where}.{key} is {untrusted.quoted(value)}, needs a list")
+        return value
+
+    def rows(self, key: str) -> Iterator[_Object]:
+        """The objects of a list."""
+        for i, value in enumerate(self.items(key, [])):
+            yield _Object(f"{key}[{i}]", value)
+
+    def placement(self) -> Transform:
+        """The pose under the key "placement", default the identity."""
+        pose = _Object(f"{self.where}.placement", self.take("placement", {}))
+        rotation = pose.numbers("rotation", 9, list(_IDENTITY))
+        position = pose.numbers("position", 3, [0.0, 0.0, 0.0])
+        pose.done()
+        return Transform(rot.scalars(rotation).reshape(3, 3), rot.scalars(position))
+
+
+def _numbers(where: str, value: Any, size: int) -> list[float]:
+    if not isinstance(value, list) or len(value) != size:
+        raise ModelError(f"{where} is {untrusted.quoted(value)}, needs a list of {size} numbers")
+    for x in value:
+        if not isinstance(x, float):
+            raise ModelError(f"{where} has {untrusted.quoted(x)}, which is not a number")
+    return value
+
+
+def _parsed(text: str | bytes) -> Any:
+    text = untrusted.decoded(text)
+    if text.count(",") > MAX_VALUES:
+        raise ModelError(f"the robot has more than {MAX_VALUES:,} values")
+
+    def number(token: str) -> float:
+        return untrusted.number("a number of the robot", token)
+
+    try:
+        return json.loads(
+            text, parse_float=number, parse_int=number, parse_constant=number,
+            object_pairs_hook=_unique,
+        )  # fmt: skip
+    except RecursionError:
+        raise ModelError("the robot is nested too deeply to be one") from None
+    except json.JSONDecodeError as error:
+        raise ModelError(f"the robot is not JSON: {error}") from None
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in result:
+            raise ModelError(f"the robot has the key {untrusted.quoted(key)} twice in one object")
+        result[key] = value
+    return result

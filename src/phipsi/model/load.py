@@ -1,0 +1,81 @@
+"""Robots from files and texts of any known format, and back to a file."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Literal
+
+from phipsi.model import mjcf, untrusted, urdf
+from phipsi.model.json import from_json, to_json
+from phipsi.model.robot import ModelError, Robot
+
+Format = Literal["urdf", "mjcf", "json"]
+_ROOTS = {"robot": "urdf", "mujoco": "mjcf"}
+
+
+def load(
+    source: str | bytes | os.PathLike[str],
+    *,
+    base: urdf.Base = "fixed",
+    format: Format | None = None,
+    strict: bool = False,
+) -> Robot:
+    """The robot in a file, or in a text that starts with "<" or "{".
+
+    The content says whether it is URDF (`from_urdf`), MJCF (`from_mjcf`) or phipsi's own JSON
+    (`from_json`); `format` insists on one of them. `base` is for URDF: "fixed" or "free". Doubtful
+    inertias are a `ModelWarning`, or with `strict=True` a `ModelError`. Whatever is wrong with the
+    source is a `ModelError` that says so in one sentence; a missing file is a `FileNotFoundError`.
+    """
+    if untrusted.is_text(source):
+        return _robot(source, None, base, format, strict)
+    if not isinstance(source, str | os.PathLike):
+        raise ModelError(f"load needs a path, XML or JSON, not a {type(source).__name__}")
+    path = Path(source)
+    content = untrusted.read(path)
+    try:
+        return _robot(content, path, base, format, strict)
+    except ModelError as error:
+        raise ModelError(f"{untrusted.quoted(path.name)}: {error}") from None
+
+
+def save(robot: Robot, path: str | os.PathLike[str]) -> None:
+    """Write the robot as JSON, which `load` reads back bit for bit. The file appears complete or
+    not at all."""
+    path = Path(path)
+    draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        draft.write_text(to_json(robot), encoding="utf-8")
+        os.replace(draft, path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _robot(
+    content: str | bytes, path: Path | None, base: urdf.Base, format: str | None, strict: bool
+) -> Robot:
+    text = untrusted.decoded(content).lstrip("\ufeff \t\r\n")
+    if format not in (None, "urdf", "mjcf", "json"):
+        raise ModelError(f"format is {untrusted.quoted(format)}, needs 'urdf', 'mjcf' or 'json'")
+    if format == "json" or (format is None and text.startswith("{")):
+        _refuse_base(base, "JSON")
+        return from_json(text, strict=strict)
+    if not text.startswith("<"):
+        raise ModelError("the description is neither XML nor JSON: it must start with '<' or '{'")
+    root = untrusted.xml(text)
+    format = format or _ROOTS.get(root.tag)
+    if format == "urdf":
+        return urdf.from_tree(root, base=base, strict=strict)
+    if format == "mjcf":
+        _refuse_base(base, "MJCF")
+        return mjcf.from_tree(root, text, path, strict=strict)
+    raise ModelError(
+        f"the root element is {untrusted.quoted(root.tag)}, but a robot is <robot> (URDF) or "
+        "<mujoco> (MJCF)"
+    )
+
+
+def _refuse_base(base: str, what: str) -> None:
+    if base != "fixed":
+        raise ModelError(f"base={base!r} is for URDF; {what} says itself how its base moves")

@@ -1,0 +1,372 @@
+"""The frozen description of a robot: a forest of bodies and hinges, frames, gravity.
+
+A `Robot` is data. It is made by `Builder` (or a loader, which uses one) and never changes; the
+methods that "change" it return a new one. Its numbers may be traced scalars (`with_parameters`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from phipsi.conventions import GRAVITY, WORLD
+from phipsi.model.hinges import HingeKind
+from phipsi.spatial import SpatialInertia, Transform
+from phipsi.spatial import rotation as rot
+
+if TYPE_CHECKING:
+    from phipsi.model.builder import Builder
+
+INF = float("inf")
+
+
+class ModelError(ValueError):
+    """A robot description is wrong; the message names what, where, and what to do."""
+
+
+class ModelWarning(UserWarning):
+    """A robot description is doubtful and is taken as it is."""
+
+
+@dataclass(frozen=True, eq=False)
+class Body:
+    """A rigid body: its name and its inertia in its own frame (at the inboard hinge)."""
+
+    name: str
+    inertia: SpatialInertia
+
+    @property
+    def mass(self) -> Any:
+        """Mass [kg]."""
+        return self.inertia.mass
+
+    def __repr__(self) -> str:
+        return f"Body({self.name!r}, mass={self.mass:g} kg)"
+
+
+@dataclass(frozen=True)
+class Mimic:
+    """A URDF mimic relation, kept as data: q = multiplier · q(joint) + offset."""
+
+    joint: str
+    multiplier: float = 1.0
+    offset: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Hinge:
+    """The hinge between `parent` (a body or the world) and `child`.
+
+    `lower`, `upper` and `rest` have nq numbers, the other arrays nv. Units: [rad] or [m] and their
+    forces [N·m] or [N].
+    """
+
+    name: str
+    kind: HingeKind
+    parent: str
+    child: str
+    placement: Transform
+    axes: tuple[Any, ...] = ()
+    pitch: float = 0.0
+    lower: Any = ()
+    upper: Any = ()
+    velocity: Any = ()
+    effort: Any = ()
+    armature: Any = ()
+    damping: Any = ()
+    stiffness: Any = ()
+    rest: Any = ()
+    friction: Any = ()
+    friction_speed: float = 0.01
+    backlash: Any = ()
+    mimic: Mimic | None = None
+    q: slice = field(default_factory=lambda: slice(0, 0))
+    v: slice = field(default_factory=lambda: slice(0, 0))
+
+    def __repr__(self) -> str:
+        return f"Hinge({self.name!r}, {self.kind.name}, {self.parent!r} → {self.child!r})"
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """A named frame fixed to a body or to the world."""
+
+    name: str
+    body: str
+    placement: Transform = field(default_factory=Transform.identity)
+
+    def __repr__(self) -> str:
+        return f"Frame({self.name!r} on {self.body!r})"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Robot:
+    """A forest of bodies (numbered base to tip; hinge i moves body i), frames and gravity.
+
+    Build one with `phipsi.Builder`, `phipsi.load` or `phipsi.robots`. Two robots are equal when all
+    their numbers and names are.
+    """
+
+    name: str
+    bodies: tuple[Body, ...]
+    hinges: tuple[Hinge, ...]
+    frames: Mapping[str, Frame]
+    gravity: Any = GRAVITY
+
+    # ---- sizes and look-ups --------------------------------------------------------------------
+
+    @cached_property
+    def nq(self) -> int:
+        """Length of q."""
+        return sum(h.kind.nq for h in self.hinges)
+
+    @cached_property
+    def nv(self) -> int:
+        """Length of v, a, tau."""
+        return sum(h.kind.nv for h in self.hinges)
+
+    @property
+    def nb(self) -> int:
+        """Number of moving bodies."""
+        return len(self.bodies)
+
+    @cached_property
+    def parents(self) -> tuple[int, ...]:
+        """For each body the number of its parent, −1 for the world."""
+        index = {body.name: i for i, body in enumerate(self.bodies)}
+        return tuple(index.get(h.parent, -1) for h in self.hinges)
+
+    @cached_property
+    def _index(self) -> dict[str, int]:
+        return {body.name: i for i, body in enumerate(self.bodies)}
+
+    def body_index(self, name: str) -> int:
+        """The number of a body, −1 for the world."""
+        if name == WORLD:
+            return -1
+        try:
+            return self._index[name]
+        except KeyError:
+            raise ModelError(
+                f"robot {self.name!r} has no body {name!r}; its bodies are {_names(self._index)}"
+            ) from None
+
+    def hinge(self, name: str) -> Hinge:
+        """The hinge of that name."""
+        for h in self.hinges:
+            if h.name == name:
+                return h
+        known = _names([h.name for h in self.hinges])
+        raise ModelError(f"robot {self.name!r} has no hinge {name!r}; its hinges are {known}")
+
+    def frame(self, name: str) -> Frame:
+        """The frame of that name: a named frame, else a body's own, else the world."""
+        if name in self.frames:
+            return self.frames[name]
+        if name in self._index or name == WORLD:
+            return Frame(name, name)
+        known = _names([*self.frames, *self._index, WORLD])
+        raise ModelError(f"robot {self.name!r} has no frame {name!r}; its frames are {known}")
+
+    @property
+    def mass(self) -> Any:
+        """Total mass of the moving bodies [kg]."""
+        return sum((b.mass for b in self.bodies), 0.0)
+
+    # ---- configurations ------------------------------------------------------------------------
+
+    def neutral(self) -> np.ndarray:
+        """The configuration with every hinge at zero (quaternions at identity), (nq,)."""
+        return np.array([x for h in self.hinges for x in h.kind.neutral], float)
+
+    def random_state(
+        self, rng: np.random.Generator | int | None = None, batch: tuple[int, ...] = ()
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Random (q, v): coordinates uniform within limits (±π rad, ±1 m where there are none),
+        orientations uniform, velocities standard normal. Shapes (*batch, nq), (*batch, nv)."""
+        rng = np.random.default_rng(rng)
+        q = np.empty((*batch, self.nq))
+        for h in self.hinges:
+            part = q[..., h.q]
+            angles = h.kind.angles or (False,) * h.kind.nq
+            free = np.where(angles, np.pi, 1.0)
+            low = np.where(np.isfinite(h.lower), h.lower, -free)
+            high = np.where(np.isfinite(h.upper), h.upper, np.maximum(free, low))
+            part[...] = rng.uniform(np.minimum(low, high), high, part.shape)
+            if h.kind.quaternion is not None:
+                x = rng.standard_normal((*batch, 4))
+                part[..., h.kind.quaternion :] = x / np.linalg.norm(x, axis=-1, keepdims=True)
+        return q, rng.standard_normal((*batch, self.nv))
+
+    def integrate(self, q: Any, dv: Any) -> Any:
+        """The configuration reached from q by the displacement dv = v·dt, (…, nq).
+
+        Moves along the hinge's own group: quaternions stay unit, a free body follows its screw.
+        Batched, and traceable inside programs.
+        """
+        return self._hinge_by_hinge("advance", self.nq, ("q", q, self.nq), ("dv", dv, self.nv))
+
+    def difference(self, q0: Any, q1: Any) -> Any:
+        """The displacement dv, (…, nv), with `integrate(q0, dv)` = q1 (rotations at most π)."""
+        return self._hinge_by_hinge("difference", self.nv, ("q0", q0, self.nq), ("q1", q1, self.nq))
+
+    def _hinge_by_hinge(self, what: str, size: int, *arguments: tuple[str, Any, int]) -> Any:
+        first, second = (self._coordinates(*argument) for argument in arguments)
+        shape = np.broadcast_shapes(first.shape[:-1], second.shape[:-1])
+        out = np.empty((*shape, size), np.result_type(first, second))
+        for h in self.hinges:
+            x = first[..., h.q]
+            y = second[..., h.v if what == "advance" else h.q]
+            result = getattr(h.kind, what)(h, _split(x), _split(y))
+            where = h.q if what == "advance" else h.v
+            for k, value in zip(range(where.start, where.stop), result, strict=True):
+                out[..., k] = value
+        return out.view(type(second) if type(first) is np.ndarray else type(first))
+
+    def _coordinates(self, name: str, values: Any, size: int) -> Any:
+        array = np.asanyarray(values)
+        if array.dtype != object:
+            array = array.astype(np.promote_types(array.dtype, np.float32), copy=False)
+        if array.ndim == 0 or array.shape[-1] != size:
+            raise ValueError(
+                f"{name} has shape {array.shape}, but robot {self.name!r} needs (..., {size})"
+            )
+        return array
+
+    # ---- variants ------------------------------------------------------------------------------
+
+    def with_gravity(self, gravity: Sequence[float]) -> Robot:
+        """The same robot under another gravity [m/s²], world frame."""
+        return self.edit(gravity=gravity).build()
+
+    def with_parameters(self, values: Mapping[str, Any]) -> Robot:
+        """The same robot with other numbers, named as in `parameter`: "gravity",
+        "inertia:BODY", "armature:HINGE", "damping:HINGE", "stiffness:HINGE", "friction:HINGE",
+        "placement:HINGE", "frame:FRAME". The numbers may be traced scalars."""
+        robot = self
+        for name, value in values.items():
+            robot = robot._with_parameter(name, rot.scalars(value))
+        return robot
+
+    def parameter(self, name: str) -> np.ndarray:
+        """The present value of a parameter that can become an input of a kernel."""
+        what, _, target = name.partition(":")
+        match what:
+            case "gravity" if not target:
+                value = self.gravity
+            case "inertia":
+                value = self.bodies[self.body_index(target)].inertia.parameters
+            case "armature" | "damping" | "stiffness" | "friction":
+                value = getattr(self.hinge(target), what)
+            case "placement":
+                value = _pose_numbers(self.hinge(target).placement)
+            case "frame":
+                value = _pose_numbers(self.frame(target).placement)
+            case _:
+                raise ModelError(
+                    f"no parameter {name!r}: use 'gravity', 'inertia:BODY', 'armature:HINGE', "
+                    "'damping:HINGE', 'stiffness:HINGE', 'friction:HINGE', 'placement:HINGE' "
+                    "([position; quaternion]) or 'frame:FRAME'"
+                )
+        return np.asarray(value, float)
+
+    def _with_parameter(self, name: str, value: Any) -> Robot:
+        expected = self.parameter(name).shape
+        if value.shape != expected:
+            raise ModelError(f"parameter {name!r} has shape {value.shape}, needs {expected}")
+        what, _, target = name.partition(":")
+        match what:
+            case "gravity":
+                return replace(self, gravity=value)
+            case "inertia":
+                i = self.body_index(target)
+                body = replace(self.bodies[i], inertia=SpatialInertia.of_parameters(value))
+                return replace(self, bodies=(*self.bodies[:i], body, *self.bodies[i + 1 :]))
+            case "frame":
+                frame = replace(self.frame(target), placement=_pose_of_numbers(value))
+                return replace(self, frames={**self.frames, target: frame})
+            case _:
+                new = _pose_of_numbers(value) if what == "placement" else value
+                old = self.hinge(target)
+                hinges = (replace(h, **{what: new}) if h is old else h for h in self.hinges)
+                return replace(self, hinges=tuple(hinges))
+
+    def locked(self, joints: Iterable[str], q: Any = None) -> Robot:
+        """The reduced robot with the named joints held at their part of q (default neutral)."""
+        from phipsi.model.edit import locked
+
+        return locked(self, joints, q)
+
+    def attach(
+        self, other: Robot, *, at: str, prefix: str = "", placement: Transform | None = None
+    ) -> Robot:
+        """This robot with `other` mounted on the frame `at`: an arm on a spacecraft, a payload in a
+        hand. What floats freely in `other` is welded on; `prefix` keeps names apart."""
+        from phipsi.model.edit import attach
+
+        return attach(self, other, at=at, prefix=prefix, placement=placement)
+
+    def edit(self, *, name: str | None = None, gravity: Any = None) -> Builder:
+        """A builder that holds this robot, to be changed and built anew."""
+        from phipsi.model.builder import Builder
+
+        builder = Builder(name or self.name, gravity=self.gravity if gravity is None else gravity)
+        builder.add(self)
+        return builder
+
+    # ---- identity ------------------------------------------------------------------------------
+
+    @cached_property
+    def key(self) -> str:
+        """A digest of the whole content: equal robots have equal keys."""
+        from phipsi.model.json import to_json
+
+        return hashlib.sha256(to_json(self).encode()).hexdigest()
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Robot) and self.key == other.key)
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __repr__(self) -> str:
+        return f"<Robot {self.name!r}: {self.nb} bodies, nq={self.nq}, nv={self.nv}>"
+
+    def __str__(self) -> str:
+        from phipsi.model.display import tree
+
+        return tree(self)
+
+    def _repr_html_(self) -> str:
+        from phipsi.model.display import html
+
+        return html(self)
+
+
+def _split(x: Any) -> Any:
+    """The last axis of x as an object array of scalars (each a batch array, a number or traced)."""
+    if x.dtype == object and x.ndim == 1:
+        return x.view(np.ndarray)
+    out = np.empty(x.shape[-1], object)
+    for k in range(x.shape[-1]):
+        out[k] = x[..., k]
+    return out
+
+
+def _pose_numbers(placement: Transform) -> np.ndarray:
+    return np.concatenate((placement.position, rot.to_quaternion(placement.rotation))).astype(float)
+
+
+def _pose_of_numbers(value: Any) -> Transform:
+    return Transform(rot.from_quaternion(value[3:]), value[:3])
+
+
+def _names(names: Any) -> str:
+    names = list(names)
+    shown = ", ".join(repr(n) for n in names[:12])
+    return shown + (f" and {len(names) - 12} more" if len(names) > 12 else "")

@@ -1,0 +1,51 @@
+"""Packaged robots: each function builds one, no file needed.
+
+>>> from phipsi.model import robots
+>>> robots.double_pendulum()
+<Robot 'double_pendulum': 2 bodies, nq=2, nv=2>
+"""
+
+from collections.abc import Callable
+
+from phipsi.model.robot import Robot
+from phipsi.model.robots.arms import (
+    flexible_joint_arm,
+    flexible_link_arm,
+    puma560,
+    seven_axis_arm,
+)
+from phipsi.model.robots.chains import chain, double_pendulum, planar_chain, snake
+from phipsi.model.robots.legged import humanoid, quadruped
+from phipsi.model.robots.space import dual_space_arm, space_arm
+
+ROBOTS: dict[str, Callable[[], Robot]] = {
+    "double_pendulum": double_pendulum,
+    "planar_chain": lambda: planar_chain(5),
+    "chain": lambda: chain(6),
+    "puma560": puma560,
+    "seven_axis_arm": seven_axis_arm,
+    "space_arm": space_arm,
+    "dual_space_arm": dual_space_arm,
+    "quadruped": quadruped,
+    "humanoid": humanoid,
+    "snake": snake,
+    "flexible_joint_arm": flexible_joint_arm,
+    "flexible_link_arm": flexible_link_arm,
+}
+"""Every packaged robot by name, with its options at their defaults (chains: a few links)."""
+
+__all__ = [
+    "ROBOTS",
+    "chain",
+    "double_pendulum",
+    "dual_space_arm",
+    "flexible_joint_arm",
+    "flexible_link_arm",
+    "humanoid",
+    "planar_chain",
+    "puma560",
+    "quadruped",
+    "seven_axis_arm",
+    "snake",
+    "space_arm",
+]

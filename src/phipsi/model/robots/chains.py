@@ -1,0 +1,87 @@
+"""Pendula, chains and snakes: the same link many times over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from phipsi.model.builder import Builder
+from phipsi.model.hinges import KINDS
+from phipsi.model.robot import ModelError, Robot
+from phipsi.model.robots.options import at_least, one_of
+from phipsi.model.robots.shapes import X, Y, Z, box, cylinder
+
+LENGTH, MASS, RADIUS = 0.3, 1.0, 0.03
+"""A link of the pendula and chains: length [m], mass [kg], radius [m]."""
+
+
+def double_pendulum() -> Robot:
+    """Two rods hanging from the world on ideal revolute hinges about y; frame "tool" at the tip."""
+    return _hanging("double_pendulum", 2, "revolute", [Y])
+
+
+def planar_chain(n: int) -> Robot:
+    """n rods hanging from the world on ideal revolute hinges, all about y; frame "tool"."""
+    return _hanging("planar_chain", n, "revolute", [Y])
+
+
+def chain(n: int, kind: str = "revolute", base: str = "fixed") -> Robot:
+    """n rods hanging on ideal hinges of one kind, their axes x and y in turn; frame "tool".
+
+    `kind` is any hinge kind but "weld". With `base="free"` the chain hangs from a floating box
+    (body "base"), else from the world.
+    """
+    if kind == "weld" or kind not in KINDS:
+        known = ", ".join(name for name in KINDS if name != "weld")
+        raise ModelError(f"chain has no kind {kind!r}; choose one of {known}")
+    one_of("chain", "base", base, ("fixed", "free"))
+    axes = {0: [None], 1: [X, Y], 2: [(X, Y), (Y, X)]}[KINDS[kind].axes]
+    return _hanging("chain", n, kind, axes, floating=base == "free")
+
+
+def snake(n: int = 8, passive: Iterable[int] | None = None, base: str = "free") -> Robot:
+    """A snake of n links with frames "head" and "tail", its joints about z (yaw) and y in turn.
+
+    The joints numbered in `passive` (1 to n − 1; by default every third) have no motor, only a
+    damped spring: passivity is said by `effort` 0. With `base="planar"` the head slides on the
+    ground and every joint is about z; with "free" it floats.
+    """
+    at_least("snake", "n", n, 2)
+    one_of("snake", "base", base, ("free", "planar"))
+    springs = set(range(3, n, 3) if passive is None else passive)
+    if not springs <= set(range(1, n)):
+        raise ModelError(f"snake(n={n}) has joints 1 to {n - 1}, but passive={sorted(springs)}")
+    length, link = 0.12, cylinder(0.4, 0.03, (-0.12, 0.0, 0.0))
+    axes = [Z] if base == "planar" else [Z, Y]
+    motor: dict[str, Any] = {"effort": 7.0, "velocity": 6.0, "armature": 0.01}
+    spring: dict[str, Any] = {"effort": 0.0, "stiffness": 2.0, "damping": 0.02}
+    builder = Builder("snake").body("link1", **link)
+    builder.hinge("base", base, "world", "link1", axis=Z)
+    for i in range(1, n):
+        drive = spring if i in springs else motor
+        builder.body(f"link{i + 1}", **link).hinge(
+            f"joint{i}", "revolute", f"link{i}", f"link{i + 1}", position=(-length, 0.0, 0.0),
+            axis=axes[(i - 1) % len(axes)], lower=-np.pi / 2, upper=np.pi / 2, **drive,
+        )  # fmt: skip
+    builder.frame("head", "link1").frame("tail", f"link{n}", position=(-length, 0.0, 0.0))
+    return builder.build()
+
+
+def _hanging(name: str, n: int, kind: str, axes: list[Any], *, floating: bool = False) -> Robot:
+    at_least(name, "n", n, 1)
+    builder, parent, position = Builder(name), "world", (0.0, 0.0, 0.0)
+    if floating:
+        builder.body("base", **box(5.0, (0.3, 0.3, 0.2))).hinge("base", "free", "world", "base")
+        parent, position = "base", (0.0, 0.0, -0.1)
+    pitch = 0.02 if kind == "helical" else 0.0
+    link = cylinder(MASS, RADIUS, (0.0, 0.0, -LENGTH))
+    for i in range(n):
+        child = f"link{i + 1}"
+        builder.body(child, **link).hinge(
+            f"joint{i + 1}", kind, parent, child, position=position, axis=axes[i % len(axes)],
+            pitch=pitch,
+        )  # fmt: skip
+        parent, position = child, (0.0, 0.0, -LENGTH)
+    return builder.frame("tool", parent, position=position).build()

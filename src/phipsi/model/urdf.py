@@ -1,0 +1,221 @@
+"""Robots from URDF."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from phipsi.conventions import WORLD
+from phipsi.model import untrusted
+from phipsi.model.builder import Builder
+from phipsi.model.robot import INF, Mimic, ModelError, Robot
+from phipsi.spatial import Transform
+from phipsi.spatial import rotation as rot
+
+if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
+
+Base = Literal["fixed", "free"]
+
+_KINDS = {
+    "fixed": "weld",
+    "revolute": "revolute",
+    "continuous": "continuous",
+    "prismatic": "prismatic",
+    "floating": "free",
+    "planar": "planar",
+}
+_RENAMED = f"{WORLD}_link"
+
+
+def from_urdf(text: str | bytes, *, base: Base = "fixed", strict: bool = False) -> Robot:
+    """The robot that a URDF text describes.
+
+    With `base="fixed"` the root link is the world: it keeps its frame by name and its inertia is
+    dropped. With `base="free"` it is a body on a free hinge named "root_joint". A link without
+    `<inertial>` is massless. Fixed joints are welds; position limits, effort, velocity, damping,
+    friction and mimic are kept as data; geometry, transmissions and plugins are not read. "world"
+    is the root's name in phipsi, so a link of that name that is not the fixed root is named
+    "world_link". Joints are ordered depth first, siblings as in the file (Pinocchio: by name; see
+    `phipsi.interop`). `strict` as in `Builder.build`.
+    """
+    return from_tree(untrusted.xml(text), base=base, strict=strict)
+
+
+def from_tree(root: Element, *, base: Base, strict: bool) -> Robot:
+    """The robot of a parsed URDF."""
+    if base not in ("fixed", "free"):
+        raise ModelError(f"base is {untrusted.quoted(base)}, needs 'fixed' or 'free'")
+    if root.tag != "robot":
+        raise ModelError(f"the root element is <{root.tag[:40]}>, but a URDF has <robot>")
+    _refuse_xacro(root)
+    links = {_name(link): link for link in root.findall("link")}
+    joints = [(_name(joint), joint) for joint in root.findall("joint")]
+    parents = {_end(name, joint, "child", links): joint for name, joint in joints}
+    _check_unique(root, joints)
+    trunk = _root_link(links, parents)
+    builder = Builder(root.get("name") or "robot")
+    called = {WORLD: _RENAMED}
+    if base == "free":
+        _add_link(builder, called.get(trunk, trunk), links[trunk])
+        builder.hinge(_unused("root_joint", joints), "free", WORLD, called.get(trunk, trunk))
+    else:
+        called[trunk] = WORLD
+        if trunk != WORLD:
+            builder.frame(trunk)
+    for name, joint in joints:
+        child = _end(name, joint, "child", links)
+        _add_link(builder, called.get(child, child), links[child])
+        parent = _end(name, joint, "parent", links)
+        _add_joint(builder, name, joint, called.get(parent, parent), called.get(child, child))
+    return builder.build(strict=strict)
+
+
+def _name(element: Element) -> str:
+    return untrusted.name(f"a <{element.tag}> of the URDF", element.get("name"))
+
+
+def _refuse_xacro(root: Element) -> None:
+    for element in root.iter():
+        if "xacro}" in element.tag or any("${" in x for x in element.attrib.values()):
+            raise ModelError("the file is a xacro template; expand it first (xacro in > out.urdf)")
+
+
+def _check_unique(root: Element, joints: list[tuple[str, Element]]) -> None:
+    links = [link.get("name") for link in root.findall("link")]
+    for what, names in (("links", links), ("joints", [name for name, _ in joints])):
+        seen: set[str | None] = set()
+        for name in names:
+            if name in seen:
+                raise ModelError(f"two {what} are named {untrusted.quoted(name)}; rename one")
+            seen.add(name)
+
+
+def _end(name: str, joint: Element, role: str, links: dict[str, Element]) -> str:
+    """The link at one end of a joint."""
+    element = joint.find(role)
+    link = None if element is None else element.get("link")
+    if link is None:
+        raise ModelError(f"joint {untrusted.quoted(name)} has no <{role} link=...>")
+    if link not in links:
+        raise ModelError(
+            f"joint {untrusted.quoted(name)} has the {role} {untrusted.quoted(link)}, but no link "
+            "has that name"
+        )
+    return link
+
+
+def _root_link(links: dict[str, Element], parents: dict[str, Element]) -> str:
+    roots = [name for name in links if name not in parents]
+    if not links:
+        raise ModelError("the URDF has no <link>")
+    if not roots:
+        raise ModelError("every link is the child of a joint: the joints form a cycle; remove one")
+    if len(roots) > 1:
+        shown = ", ".join(map(untrusted.quoted, roots[:3]))
+        raise ModelError(
+            f"{len(roots)} links have no parent joint ({shown}), but a URDF has one root; join them"
+        )
+    return roots[0]
+
+
+def _unused(name: str, joints: list[tuple[str, Element]]) -> str:
+    while any(name == other for other, _ in joints):
+        name += "_"
+    return name
+
+
+def _add_link(builder: Builder, name: str, link: Element) -> None:
+    inertial = link.find("inertial")
+    if inertial is None:
+        builder.body(name)
+        return
+    where = f"link {untrusted.quoted(name)}"
+    mass = _number(where, _child(where, inertial, "mass"), "value")
+    tensor = _child(where, inertial, "inertia")
+    xx, yy, zz = (_number(where, tensor, key) for key in ("ixx", "iyy", "izz"))
+    xy, xz, yz = (_number(where, tensor, key, 0.0) for key in ("ixy", "ixz", "iyz"))
+    pose = _origin(where, inertial)
+    R = np.asarray(pose.rotation, float)
+    central = R @ np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) @ R.T
+    builder.body(name, mass, pose.position, central)
+
+
+def _add_joint(builder: Builder, name: str, joint: Element, parent: str, child: str) -> None:
+    where = f"joint {untrusted.quoted(name)}"
+    kind = _KINDS.get(joint.get("type", ""))
+    if kind is None:
+        raise ModelError(
+            f"{where} has the type {untrusted.quoted(joint.get('type'))}; known are "
+            f"{', '.join(_KINDS)}"
+        )
+    axis = joint.find("axis")
+    builder.hinge(
+        name, kind, parent, child,
+        placement=_origin(where, joint),
+        axis=_triple(where, axis, "xyz", (1.0, 0.0, 0.0)),
+        mimic=_mimic(where, joint),
+        **_data(where, kind, joint),
+    )  # fmt: skip
+
+
+def _data(where: str, kind: str, joint: Element) -> dict[str, float]:
+    """Limits, damping and friction of a hinge with one freedom."""
+    if kind not in ("revolute", "continuous", "prismatic"):
+        return {}
+    data: dict[str, float] = {}
+    limit, dynamics = joint.find("limit"), joint.find("dynamics")
+    if limit is not None:
+        data |= {key: _number(where, limit, key, INF) for key in ("effort", "velocity")}
+        if kind != "continuous":
+            data |= {key: _number(where, limit, key, 0.0) for key in ("lower", "upper")}
+    if dynamics is not None:
+        data |= {key: _number(where, dynamics, key, 0.0) for key in ("damping", "friction")}
+    return data
+
+
+def _mimic(where: str, joint: Element) -> Mimic | None:
+    mimic = joint.find("mimic")
+    if mimic is None:
+        return None
+    return Mimic(
+        untrusted.name(f"<mimic joint=...> of {where}", mimic.get("joint")),
+        _number(where, mimic, "multiplier", 1.0),
+        _number(where, mimic, "offset", 0.0),
+    )
+
+
+def _child(where: str, element: Element, tag: str) -> Element:
+    found = element.find(tag)
+    if found is None:
+        raise ModelError(f"{where} has an <{element.tag}> without <{tag}>")
+    return found
+
+
+def _origin(where: str, element: Element) -> Transform:
+    origin = element.find("origin")
+    position = _triple(where, origin, "xyz", (0.0, 0.0, 0.0))
+    angles = _triple(where, origin, "rpy", (0.0, 0.0, 0.0))
+    return Transform(rot.from_rpy(*angles), rot.scalars(position))
+
+
+def _number(where: str, element: Element, key: str, default: float | None = None) -> float:
+    given = element.get(key)
+    if given is not None:
+        return untrusted.number(f"{where}: <{element.tag} {key}>", given)
+    if default is None:
+        raise ModelError(f"{where} has <{element.tag}> without {key!r}")
+    return default
+
+
+def _triple(
+    where: str, element: Element | None, key: str, default: tuple[float, ...]
+) -> tuple[float, ...]:
+    if element is None or (given := element.get(key)) is None:
+        return default
+    words = given.split()
+    what = f"{where}: <{element.tag} {key}>"
+    if len(words) != 3:
+        raise ModelError(f"{what} is {untrusted.quoted(given)}, needs three numbers")
+    return tuple(untrusted.number(what, word) for word in words)

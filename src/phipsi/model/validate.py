@@ -1,0 +1,242 @@
+"""Checks made when a robot is built: one clear sentence each, naming the body or hinge."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from phipsi.conventions import WORLD
+from phipsi.model import untrusted
+from phipsi.model.hinges import HingeKind
+from phipsi.model.robot import INF, Body, Hinge, ModelError, Robot
+from phipsi.spatial import Gain, Pivot, Transform
+from phipsi.spatial import rotation as rot
+
+if TYPE_CHECKING:
+    from phipsi.model.builder import Builder
+
+SINGULAR = 1e-12
+"""A hinge whose articulated inertia is below this fraction of its robot's is singular."""
+
+PER_V = ("velocity", "effort", "armature", "damping", "stiffness", "friction", "backlash")
+"""The arrays of a hinge with nv numbers."""
+PER_Q = ("lower", "upper", "rest")
+"""The arrays of a hinge with nq numbers."""
+NO_LIMIT = {"lower": -INF, "upper": INF, "velocity": INF, "effort": INF}
+"""The value of a limit that is none; every other number of a hinge is finite."""
+
+
+def array(where: str, value: Any) -> np.ndarray:
+    """The value as an array of numbers."""
+    try:
+        return np.asarray(value, float)
+    except (TypeError, ValueError):
+        raise ModelError(f"{where} is {untrusted.quoted(value)}, needs numbers") from None
+
+
+def numbers(where: str, value: Any, shape: tuple[int, ...]) -> None:
+    """The value is finite numbers of that shape."""
+    given = array(where, value)
+    if given.shape != shape:
+        raise ModelError(f"{where} has shape {given.shape}, needs {shape}")
+    if not np.isfinite(given).all():
+        raise ModelError(f"{where} is {given.tolist()}, but every number must be finite")
+
+
+def number(where: str, value: Any) -> float:
+    """The value as one finite number."""
+    numbers(where, value, ())
+    return float(value)
+
+
+def symmetric(where: str, tensor: np.ndarray) -> None:
+    """The 3 × 3 tensor is symmetric to rounding."""
+    if np.abs(tensor - tensor.T).max() > 1e-9 * np.abs(tensor).max():
+        raise ModelError(f"{where} is not symmetric: {tensor.tolist()}")
+
+
+def axes(where: str, kind: HingeKind, axis: Any) -> tuple[Any, ...]:
+    """The unit axes of a hinge of this kind, from what the description gives."""
+    if kind.axes == 0:
+        return ()
+    if axis is None:
+        raise ModelError(f"{where} is {kind.name} and needs an axis")
+    given = np.atleast_2d(array(f"{where}: axis", axis))
+    numbers(f"{where}: axis", given, (kind.axes, 3))
+    length = np.linalg.norm(given, axis=1)
+    if (length < 1e-9).any():
+        raise ModelError(f"{where} has a zero axis {np.asarray(axis).tolist()}")
+    unit = given / length[:, None]
+    if kind.name == "planar":
+        second = np.cross(unit[0], np.eye(3)[np.argmin(np.abs(unit[0]))])
+        second /= np.linalg.norm(second)
+        unit = np.stack((unit[0], np.cross(second, unit[0]), second))
+    elif kind.axes == 2 and np.linalg.norm(np.cross(*unit)) < 1e-9:
+        raise ModelError(f"{where} is {kind.name}, but its two axes are parallel")
+    return tuple(rot.scalars(u) for u in unit)
+
+
+def names(builder: Builder) -> None:
+    """Every name is given, once."""
+    untrusted.name("the robot", builder.name)
+    for what, plural, items in (
+        ("body", "bodies", builder.bodies),
+        ("hinge", "hinges", builder.hinges),
+        ("frame", "frames", builder.frames),
+    ):
+        seen: set[str] = set()
+        for item in items:
+            untrusted.name(f"a {what} of robot {builder.name!r}", item.name)
+            if item.name == WORLD and what != "hinge":
+                raise ModelError(f"a {what} is named {WORLD!r}, which is the root; rename it")
+            if item.name in seen:
+                raise ModelError(
+                    f"two {plural} are named {item.name!r}; names must differ (use a prefix)"
+                )
+            seen.add(item.name)
+
+
+def tree(builder: Builder) -> dict[str, Hinge]:
+    """Each body has one inboard hinge and is connected to the world; returns hinge by child."""
+    bodies = {b.name for b in builder.bodies}
+    inboard: dict[str, Hinge] = {}
+    for h in builder.hinges:
+        for role, name in (("parent", h.parent), ("child", h.child)):
+            if name not in bodies and not (role == "parent" and name == WORLD):
+                raise ModelError(f"hinge {h.name!r} has unknown {role} {name!r}")
+        if h.child in inboard:
+            raise ModelError(
+                f"body {h.child!r} has two inboard hinges, {inboard[h.child].name!r} and "
+                f"{h.name!r}; close the loop with phipsi.Loop instead"
+            )
+        inboard[h.child] = h
+    for f in builder.frames:
+        if f.body not in bodies and f.body != WORLD:
+            raise ModelError(f"frame {f.name!r} is on unknown body {f.body!r}")
+    connected = {WORLD}
+    for body in builder.bodies:
+        path: dict[str, None] = {}
+        name = body.name
+        while name not in connected:
+            if name in path:
+                raise ModelError(f"bodies form a cycle: {' → '.join([*path, name])}")
+            path[name] = None
+            if name not in inboard:
+                raise ModelError(
+                    f"body {name!r} is not connected to the world; give it a hinge "
+                    "(kind 'free' to let it float)"
+                )
+            name = inboard[name].parent
+        connected.update(path)
+    return inboard
+
+
+def hinge(h: Hinge) -> None:
+    """The numbers of a hinge are finite (limits aside), of the right length, and make sense."""
+    where = f"hinge {h.name!r}"
+    placement(where, h.placement)
+    directions(where, h)
+    for keys, size in ((PER_V, h.kind.nv), (PER_Q, h.kind.nq)):
+        for key in keys:
+            sized(f"{where}: {key}", getattr(h, key), size, NO_LIMIT.get(key, 0.0))
+    for key in ("armature", "friction", "backlash"):
+        if (np.asarray(getattr(h, key)) < 0).any():
+            raise ModelError(f"{where} has a negative {key}; give zero or more")
+    if (np.asarray(h.lower) > np.asarray(h.upper)).any():
+        raise ModelError(f"{where} has a lower limit above the upper one; exchange them")
+    numbers(f"{where}: pitch", h.pitch, ())
+    numbers(f"{where}: friction_speed", h.friction_speed, ())
+    if h.friction_speed <= 0:
+        raise ModelError(f"{where} has friction_speed {h.friction_speed:g}, needs more than zero")
+
+
+def sized(where: str, values: Any, size: int, no_limit: float) -> None:
+    """So many numbers, each finite or `no_limit`."""
+    array = np.asarray(values, float)
+    if array.shape != (size,):
+        raise ModelError(f"{where} has shape {array.shape}, needs ({size},)")
+    if not (np.isfinite(array) | (array == no_limit)).all():
+        raise ModelError(f"{where} is {array.tolist()}, but every number must be finite")
+
+
+def directions(where: str, h: Hinge) -> None:
+    """The stored axes of a hinge are unit vectors, as many as its kind has (planar: a right-handed
+    triple)."""
+    count = 3 if h.kind.name == "planar" else h.kind.axes
+    given = np.array([np.asarray(axis, float) for axis in h.axes])
+    if len(given) != count:
+        raise ModelError(f"{where} has {len(given)} axes, but a {h.kind.name} hinge stores {count}")
+    if count and np.abs(np.linalg.norm(given, axis=1) - 1.0).max() > 1e-9:
+        raise ModelError(f"{where} has an axis that is no unit vector; divide it by its length")
+    if count == 2 and np.linalg.norm(np.cross(*given)) < 1e-9:
+        raise ModelError(f"{where} is {h.kind.name}, but its two axes are parallel")
+    if count == 3 and np.abs(np.cross(given[1], given[2]) - given[0]).max() > 1e-9:
+        raise ModelError(f"{where} is planar, but its axes are no right-handed triple")
+
+
+def placement(where: str, pose: Transform) -> None:
+    """The pose is a finite position and a rotation."""
+    numbers(f"{where}: position", pose.position, (3,))
+    numbers(f"{where}: rotation", pose.rotation, (3, 3))
+    R = np.asarray(pose.rotation, float)
+    if np.abs(R @ R.T - np.eye(3)).max() > 1e-9 or np.linalg.det(R) < 0:
+        raise ModelError(f"{where} has a placement whose 3 × 3 matrix is no rotation")
+
+
+def inertia(body: Body) -> Iterator[str]:
+    """Raise on a negative mass or non-finite numbers; yield a sentence per doubt."""
+    parameters = np.asarray(body.inertia.parameters, float)
+    where = f"body {body.name!r}"
+    if not np.isfinite(parameters).all():
+        raise ModelError(f"{where} has an inertia that is not finite")
+    mass = parameters[0]
+    if mass < 0:
+        raise ModelError(f"{where} has negative mass {mass:g} kg")
+    com = parameters[1:4] / mass if mass > 0 else np.zeros(3)
+    central = body.inertia.shifted(rot.scalars(-com))
+    moments = np.linalg.eigvalsh(np.asarray(central.J, float))
+    slack = 1e-9 * max(np.abs(moments).max(), mass * (com @ com))
+    if moments[0] < -slack:
+        yield (
+            f"{where} has an inertia that is not positive semidefinite "
+            f"(principal moments {_shown(moments)} kg·m²)"
+        )
+    elif moments[0] + moments[1] < moments[2] - max(slack, 1e-6 * moments[2]):
+        yield (
+            f"{where} has an inertia that violates the triangle inequality "
+            f"(principal moments {_shown(moments)} kg·m²)"
+        )
+
+
+def regular(robot: Robot) -> None:
+    """Every hinge has inertia to move: D > 0 at a generic state.
+
+    Runs the articulated-body recursion (theory.md section 3) on numbers where some body is massless
+    or a point or rod along its hinge; a body of full inertia cannot be singular.
+    """
+    q, _ = robot.random_state(0)
+    received: list[Any] = [b.inertia.articulated for b in robot.bodies]
+    for i in reversed(range(robot.nb)):
+        h, P = robot.hinges[i], received[i]
+        x = rot.scalars(q[h.q])
+        H = h.kind.map(h, x)
+        U = P @ H.T
+        matrix = H.inner(U) + np.diag(h.armature).astype(object)
+        dense = np.asarray(matrix, float)
+        scale = np.abs(np.asarray(P.matrix, float)).max() + np.abs(h.armature).max()
+        if np.linalg.eigvalsh(dense)[0] <= SINGULAR * scale:
+            raise ModelError(
+                f"hinge {h.name!r} moves body {h.child!r}, which has no inertia along it: give the "
+                "body a mass and an inertia, weld it, or give the hinge an armature"
+            )
+        parent = robot.parents[i]
+        if parent >= 0:
+            phi = h.placement @ h.kind.pose(h, x)
+            released = P.released(Gain(U, Pivot(matrix)))
+            received[parent] = received[parent] + phi.congruence(released)
+
+
+def _shown(moments: np.ndarray) -> str:
+    return ", ".join(f"{m:.3g}" for m in moments)

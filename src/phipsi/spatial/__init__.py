@@ -1,0 +1,23 @@
+"""The 6-D algebra of one body, over any scalar: Python float, NumPy number or array, traced scalar.
+
+Vectors are NumPy object arrays of scalars; symmetric blocks are symmetric by construction.
+"""
+
+from phipsi.spatial.factor import Pivot
+from phipsi.spatial.hinge_map import ForceBasis, Gain, HingeMap, MotionBasis
+from phipsi.spatial.inertia import ArticulatedInertia, SpatialInertia
+from phipsi.spatial.transform import Transform
+from phipsi.spatial.vectors import Force, Motion
+
+__all__ = [
+    "ArticulatedInertia",
+    "Force",
+    "ForceBasis",
+    "Gain",
+    "HingeMap",
+    "Motion",
+    "MotionBasis",
+    "Pivot",
+    "SpatialInertia",
+    "Transform",
+]

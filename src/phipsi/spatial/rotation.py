@@ -1,0 +1,207 @@
+"""Rotations: 3 × 3 matrices and scalar-first quaternions, over any scalar.
+
+Functions that would divide by a vanishing angle use a series there, chosen with `np.where`, so that
+values and derivatives are finite and right at zero rotation.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+Vector = Any
+"""A NumPy array of 3 scalars (object dtype unless all are floats)."""
+Matrix = Any
+"""A NumPy array of 3 × 3 scalars."""
+Quaternion = Any
+"""A sequence of 4 scalars (w, x, y, z)."""
+
+SMALL = 1e-3  # squared angle below which the series of four terms is exact to rounding
+
+
+def vector(x: Any, y: Any, z: Any) -> Vector:
+    """The array [x, y, z] of any scalars."""
+    out = np.empty(3, object)
+    out[0], out[1], out[2] = x, y, z
+    return out
+
+
+def scalars(values: Any) -> Any:
+    """The array of the given numbers, as scalars (object dtype; floats become Python floats)."""
+    return np.array(values, dtype=object)
+
+
+def zero() -> Vector:
+    """The zero vector."""
+    return vector(0.0, 0.0, 0.0)
+
+
+def cross(a: Vector, b: Vector) -> Vector:
+    """a × b."""
+    return vector(
+        a[1] * b[2] - a[2] * b[1],
+        a[2] * b[0] - a[0] * b[2],
+        a[0] * b[1] - a[1] * b[0],
+    )
+
+
+def scaled(s: Any, a: Vector) -> Vector:
+    """s a, also where the scalars are arrays (which `*` would broadcast along the vector)."""
+    return vector(s * a[0], s * a[1], s * a[2])
+
+
+def skew(a: Vector) -> Matrix:
+    """The matrix a~ with a~ b = a × b."""
+    return matrix(((0.0, -a[2], a[1]), (a[2], 0.0, -a[0]), (-a[1], a[0], 0.0)))
+
+
+def matrix(rows: Any) -> Matrix:
+    """The 3 × 3 array of the given rows of scalars."""
+    out = np.empty((3, 3), object)
+    for i, row in enumerate(rows):
+        out[i, 0], out[i, 1], out[i, 2] = row
+    return out
+
+
+def symmetric(xx: Any, yx: Any, yy: Any, zx: Any, zy: Any, zz: Any) -> Matrix:
+    """The symmetric 3 × 3 array with the given lower triangle."""
+    return matrix(((xx, yx, zx), (yx, yy, zy), (zx, zy, zz)))
+
+
+def symmetric_product(a: Matrix, b: Matrix) -> Matrix:
+    """a b of 3 × 3 arrays whose product is known to be symmetric: six of its nine entries."""
+    entry = [
+        a[i, 0] * b[0, j] + a[i, 1] * b[1, j] + a[i, 2] * b[2, j]
+        for i in range(3)
+        for j in range(i + 1)
+    ]
+    return symmetric(*entry)
+
+
+def identity() -> Matrix:
+    """The identity rotation."""
+    return scalars(np.eye(3))
+
+
+def about_axis(u: Vector, angle: Any) -> Matrix:
+    """The rotation by `angle` [rad] about the unit vector u."""
+    s, c = np.sin(angle), np.cos(angle)
+    d = 1.0 - c
+    x, y, z = u
+    return matrix(
+        (
+            (c + d * (x * x), d * (x * y) - s * z, d * (x * z) + s * y),
+            (d * (x * y) + s * z, c + d * (y * y), d * (y * z) - s * x),
+            (d * (x * z) - s * y, d * (y * z) + s * x, c + d * (z * z)),
+        )
+    )
+
+
+def from_quaternion(q: Quaternion) -> Matrix:
+    """The rotation matrix of a quaternion of any length but zero."""
+    w, x, y, z = q
+    n = 2.0 / (w * w + x * x + y * y + z * z)
+    return matrix(
+        (
+            (1.0 - n * (y * y + z * z), n * (x * y - w * z), n * (x * z + w * y)),
+            (n * (x * y + w * z), 1.0 - n * (x * x + z * z), n * (y * z - w * x)),
+            (n * (x * z - w * y), n * (y * z + w * x), 1.0 - n * (x * x + y * y)),
+        )
+    )
+
+
+def from_rpy(roll: float, pitch: float, yaw: float) -> Matrix:
+    """The rotation R_z(yaw) R_y(pitch) R_x(roll) of fixed-axis angles [rad]."""
+    x, y, z = scalars(np.eye(3))
+    return about_axis(z, yaw) @ about_axis(y, pitch) @ about_axis(x, roll)
+
+
+def to_quaternion(rotation: Matrix) -> Quaternion:
+    """The unit quaternion of a rotation matrix of numbers, w ≥ 0."""
+    r = np.asarray(rotation, float)
+    m = np.array(  # 4 × 4 symmetric, its leading eigenvector is the quaternion (Bar-Itzhack)
+        [
+            [np.trace(r), r[2, 1] - r[1, 2], r[0, 2] - r[2, 0], r[1, 0] - r[0, 1]],
+            [0, r[0, 0] - r[1, 1] - r[2, 2], r[0, 1] + r[1, 0], r[0, 2] + r[2, 0]],
+            [0, 0, r[1, 1] - r[0, 0] - r[2, 2], r[1, 2] + r[2, 1]],
+            [0, 0, 0, r[2, 2] - r[0, 0] - r[1, 1]],
+        ]
+    )
+    q = np.linalg.eigh(m, UPLO="U")[1][:, -1]
+    return q if q[0] >= 0 else -q
+
+
+def multiply(p: Quaternion, q: Quaternion) -> Quaternion:
+    """The quaternion product p ⊗ q."""
+    a, b, c, d = p
+    w, x, y, z = q
+    return (
+        a * w - b * x - c * y - d * z,
+        a * x + b * w + c * z - d * y,
+        a * y - b * z + c * w + d * x,
+        a * z + b * y - c * x + d * w,
+    )
+
+
+def conjugate(q: Quaternion) -> Quaternion:
+    """The inverse of a unit quaternion."""
+    w, x, y, z = q
+    return (w, -x, -y, -z)
+
+
+def normalize(q: Quaternion) -> Quaternion:
+    """q / |q|."""
+    n = 1.0 / np.sqrt(sum(x * x for x in q))
+    return tuple(x * n for x in q)
+
+
+def exp(w: Vector) -> Quaternion:
+    """The unit quaternion of the rotation vector w [rad]."""
+    t2 = w[0] * w[0] + w[1] * w[1] + w[2] * w[2]
+    small = t2 < SMALL
+    t = np.sqrt(np.where(small, 1.0, t2))
+    series = 0.5 - t2 * (1 / 48 - t2 * (1 / 3840 - t2 / 645120))
+    s = np.where(small, series, np.sin(0.5 * t) / t)
+    c = np.where(small, 1.0 - t2 * (1 / 8 - t2 * (1 / 384 - t2 / 46080)), np.cos(0.5 * t))
+    return (c, s * w[0], s * w[1], s * w[2])
+
+
+def log(q: Quaternion) -> Vector:
+    """The rotation vector [rad], of length ≤ π, of a unit quaternion."""
+    flip = np.where(q[0] < 0.0, -1.0, 1.0)
+    w, x, y, z = (flip * a for a in q)
+    s2 = x * x + y * y + z * z
+    small = s2 < SMALL
+    s = np.sqrt(np.where(small, 1.0, s2))
+    near = np.where(small, w, 1.0)
+    r2 = s2 / (near * near)
+    series = 2.0 / near * (1.0 - r2 * (1 / 3 - r2 * (1 / 5 - r2 * (1 / 7 - r2 / 9))))
+    k = np.where(small, series, 2.0 * np.arctan2(s, w) / s)
+    return vector(k * x, k * y, k * z)
+
+
+def exp_translation(w: Vector, v: Vector) -> Vector:
+    """The translation of the rigid displacement exp([w; v]): (I + a w~ + b w~²) v,
+    a = (1 − cos t)/t², b = (t − sin t)/t³, t = |w|."""
+    t2 = w[0] * w[0] + w[1] * w[1] + w[2] * w[2]
+    small = t2 < SMALL
+    t = np.sqrt(np.where(small, 1.0, t2))
+    half = np.sin(0.5 * t) / t
+    a = np.where(small, 0.5 - t2 * (1 / 24 - t2 * (1 / 720 - t2 / 40320)), 2.0 * half * half)
+    b = np.where(
+        small, 1 / 6 - t2 * (1 / 120 - t2 * (1 / 5040 - t2 / 362880)), (t - np.sin(t)) / (t * t * t)
+    )
+    wv = cross(w, v)
+    return v + scaled(a, wv) + scaled(b, cross(w, wv))
+
+
+def log_translation(w: Vector, p: Vector) -> Vector:
+    """The inverse of `exp_translation`: (I − w~/2 + c w~²) p, c = (1 − (t/2) cot(t/2))/t²."""
+    t2 = w[0] * w[0] + w[1] * w[1] + w[2] * w[2]
+    small = t2 < SMALL
+    t = np.sqrt(np.where(small, 1.0, t2))
+    exact = (1.0 - 0.5 * t * np.cos(0.5 * t) / np.sin(0.5 * t)) / (t * t)
+    c = np.where(small, 1 / 12 + t2 * (1 / 720 + t2 * (1 / 30240 + t2 / 1209600)), exact)
+    wp = cross(w, p)
+    return p - 0.5 * wp + scaled(c, cross(w, wp))

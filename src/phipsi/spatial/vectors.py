@@ -1,0 +1,69 @@
+"""Motion and force vectors with their cross products (theory.md section 1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from phipsi.spatial.rotation import Vector, cross, scalars, zero
+
+
+@dataclass(frozen=True, slots=True)
+class SpatialVector:
+    """A pair [angular; linear]; base of Motion and Force, which do not mix."""
+
+    angular: Vector
+    linear: Vector
+
+    @classmethod
+    def zero(cls) -> Self:
+        """The zero vector."""
+        return cls(zero(), zero())
+
+    @classmethod
+    def of(cls, values: Iterable[Any]) -> Self:
+        """From six scalars [angular; linear]."""
+        array = scalars(values)
+        return cls(array[:3], array[3:])
+
+    @property
+    def array(self) -> Any:
+        """The six scalars [angular; linear]."""
+        return np.concatenate((self.angular, self.linear))
+
+    def __add__(self, other: Self) -> Self:
+        return type(self)(self.angular + other.angular, self.linear + other.linear)
+
+    def __sub__(self, other: Self) -> Self:
+        return type(self)(self.angular - other.angular, self.linear - other.linear)
+
+    def __neg__(self) -> Self:
+        return type(self)(-self.angular, -self.linear)
+
+    def __mul__(self, scalar: Any) -> Self:
+        return type(self)(self.angular * scalar, self.linear * scalar)
+
+
+class Force(SpatialVector):
+    """f = [moment; force]."""
+
+
+class Motion(SpatialVector):
+    """V = [ω; v], a velocity or an acceleration."""
+
+    def cross(self, other: Motion) -> Motion:
+        """ad(self) other = [a×c; b×c + a×d] for self = [a; b], other = [c; d]."""
+        a, b = self.angular, self.linear
+        return Motion(cross(a, other.angular), cross(b, other.angular) + cross(a, other.linear))
+
+    def cross_force(self, force: Force) -> Force:
+        """crf(self) force = −ad(self)* force = [a×m + b×f; a×f]."""
+        a, b = self.angular, self.linear
+        return Force(cross(a, force.angular) + cross(b, force.linear), cross(a, force.linear))
+
+    def dot(self, force: Force) -> Any:
+        """The power of a force on this motion."""
+        return self.angular @ force.angular + self.linear @ force.linear

@@ -1,0 +1,333 @@
+"""Programs: functions of a robot and arrays that are traced, compiled and batched as a whole."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from math import prod
+from typing import Any, overload
+
+import numpy as np
+
+from phipsi.compile import (
+    Graph,
+    Kernel,
+    Leaf,
+    Structure,
+    Tracer,
+    as_numbers,
+    current,
+    is_traced,
+    lift,
+    tracing,
+)
+from phipsi.model import ModelError, Robot
+from phipsi.sweeps.forest import SweepLog, sweep_log
+
+Shape = tuple[int | str, ...]
+STANDARD: dict[str, Shape] = {
+    "q": ("nq",),
+    "v": ("nv",),
+    "a": ("nv",),
+    "tau": ("nv",),
+    "external": ("nb", 6),
+}
+"""Shapes, without the batch, of the arguments every algorithm shares."""
+
+CACHED = 256
+"""Kernels a program keeps, least recently used dropped first."""
+
+
+class Program:
+    """A function f(robot, *arrays, **options) that runs traced.
+
+    Call it with arrays of any leading batch shape; the kernel for this robot, these options and
+    shapes is made at first use and kept. Inside another program it becomes a part of that one.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        shapes: Mapping[str, Shape] | None = None,
+        static: Sequence[str] = (),
+    ) -> None:
+        functools.update_wrapper(self, function)
+        self.function = function
+        self.name = function.__name__
+        self.static = frozenset(static)
+        parameters = list(inspect.signature(function).parameters.values())
+        if not parameters:
+            raise TypeError(f"program {self.name} needs the robot as its first parameter")
+        self.parameters = {p.name: p for p in parameters[1:]}
+        self.shapes = {**STANDARD, **(shapes or {})}
+        self._signature = inspect.signature(function)
+        self._kernels: OrderedDict[Any, Kernel] = OrderedDict()
+
+    # ---- calling -------------------------------------------------------------------------------
+
+    def __call__(self, robot: Robot, *args: Any, **kwargs: Any) -> Any:
+        """Run on arrays; see the function's own documentation for its arguments."""
+        arguments = self._bind(robot, args, kwargs)
+        if current() is not None:
+            return self._inline(robot, arguments)
+        static, leaves, values = self._sort(robot, arguments)
+        dtype = _common_dtype(values)
+        key = (robot.key, dtype, static, leaves)
+        kernel = self._kernels.get(key)
+        if kernel is None:
+            kernel = self._kernels[key] = self._compiled(robot, dict(static), leaves, dtype=dtype)
+            if len(self._kernels) > CACHED:
+                self._kernels.popitem(last=False)
+        else:
+            self._kernels.move_to_end(key)
+        return kernel.run(values)
+
+    def compile(
+        self,
+        robot: Robot,
+        *,
+        backend: str = "numpy",
+        dtype: str = "float64",
+        threads: int | None = None,
+        inputs: Sequence[str] = (),
+        **arguments: Any,
+    ) -> Kernel:
+        """The kernel for one robot.
+
+        Further keywords are the program's own arguments: options are taken as they are; of an
+        array only the shape counts (needed only where the program cannot know it). `inputs` names
+        constants of the robot that become arguments of the kernel, after the others, one value per
+        batch row: see `Robot.parameter`.
+        """
+        if threads not in (None, 1) and backend == "numpy":
+            raise ValueError("the numpy backend runs on one thread; leave threads= out")
+        static, leaves = self._example(robot, arguments)
+        extra = tuple(Leaf(name, robot.parameter(name).shape) for name in inputs)
+        return self._compiled(robot, static, leaves, extra, backend=backend, dtype=dtype)
+
+    def graph(self, robot: Robot, **arguments: Any) -> Graph:
+        """The traced scalar graph for one robot; arguments as in `compile`."""
+        return self.compile(robot, **arguments).graph
+
+    def show(self, robot: Robot, stage: str = "sweeps", **arguments: Any) -> str:
+        """What the program is at a stage: "operators" (its equation and source), "sweeps" (the
+        order of its recursions on this robot) or "graph" (every scalar operation)."""
+        match stage:
+            case "operators":
+                return inspect.getdoc(self) or self.name
+            case "sweeps":
+                log: SweepLog = []
+                token = sweep_log.set(log)
+                try:
+                    operations = self.graph(robot, **arguments).operations
+                finally:
+                    sweep_log.reset(token)
+                lines = [f"{d:8} {name:16} {meaning}".rstrip() for d, name, meaning in log]
+                head = f"{self.name} on {robot.name!r}: {operations} operations"
+                return "\n".join([head, *lines])
+            case "graph":
+                return str(self.graph(robot, **arguments))
+            case _:
+                raise ValueError(
+                    f"stage {stage!r} is not in this version; use 'operators', 'sweeps' or 'graph'"
+                )
+
+    def __repr__(self) -> str:
+        return f"<program {self.name}{self._signature}>"
+
+    # ---- how arguments become inputs -----------------------------------------------------------
+
+    def _bind(self, robot: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+        if not isinstance(robot, Robot):
+            raise TypeError(f"{self.name} needs a Robot first, got {type(robot).__name__}")
+        try:
+            bound = self._signature.bind(robot, *args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"{self.name}: {error}; use {self.name}{self._signature}") from None
+        bound.apply_defaults()
+        return {name: bound.arguments[name] for name in self.parameters}
+
+    def _sort(self, robot: Robot, arguments: dict[str, Any]) -> tuple[Any, Any, list[Any]]:
+        """Split arguments into static options, leaves (shapes) and their values."""
+        static: list[tuple[str, Any]] = []
+        leaves: list[tuple[str, Leaf | tuple[Leaf, ...]]] = []
+        values: list[Any] = []
+        for name, value in arguments.items():
+            if name in self.static or not _is_dynamic(value):
+                static.append((name, value))
+            elif isinstance(value, Mapping):
+                arrays = {k: as_numbers(f"{self.name}: {name}[{k!r}]", v) for k, v in value.items()}
+                leaves.append((name, tuple(Leaf(k, a.shape[-1:]) for k, a in arrays.items())))
+                values.extend(arrays.values())
+            else:
+                array = as_numbers(f"{self.name}: {name}", value)
+                leaves.append((name, Leaf(name, self._core(robot, name, array.shape[-1:]))))
+                values.append(array)
+        return tuple(static), tuple(leaves), values
+
+    def _example(self, robot: Robot, arguments: dict[str, Any]) -> tuple[dict[str, Any], Any]:
+        unknown = set(arguments) - set(self.parameters)
+        if unknown:
+            known = ", ".join(self.parameters)
+            raise TypeError(f"{self.name} has no argument {min(unknown)!r}; it has {known}")
+        static: dict[str, Any] = {}
+        leaves: list[tuple[str, Leaf | tuple[Leaf, ...]]] = []
+        for name, parameter in self.parameters.items():
+            value = arguments.get(name, parameter.default)
+            if value is parameter.empty:
+                if name not in self.shapes:
+                    raise TypeError(
+                        f"{self.name}.compile cannot know the shape of {name!r}; "
+                        f"pass an example, {name}=np.zeros(...)"
+                    )
+                leaves.append((name, Leaf(name, self._core(robot, name, ()))))
+            elif name in self.static or not _is_dynamic(value):
+                static[name] = value
+            elif isinstance(value, Mapping):
+                leaves.append((name, tuple(Leaf(k, np.shape(v)) for k, v in value.items())))
+            else:
+                leaves.append((name, Leaf(name, np.shape(value))))
+        return static, tuple(leaves)
+
+    def _core(self, robot: Robot, name: str, default: tuple[int, ...]) -> tuple[int, ...]:
+        if name not in self.shapes:
+            return default
+        sizes = (getattr(robot, d) if isinstance(d, str) else d for d in self.shapes[name])
+        return tuple(sizes)
+
+    # ---- tracing -------------------------------------------------------------------------------
+
+    def _inline(self, robot: Robot, arguments: dict[str, Any]) -> Any:
+        """Run as a part of the program being traced."""
+        traced: dict[str, Any] = {}
+        for name, value in arguments.items():
+            if name in self.static or not _is_dynamic(value):
+                traced[name] = value
+            elif isinstance(value, Mapping):
+                traced[name] = {k: lift(v) for k, v in value.items()}
+            else:
+                traced[name] = self._checked(robot, name, lift(value))
+        result = self._apply(robot, traced)
+        leaves, pack = _flatten(result, self.name)
+        return pack([lift(x) if np.ndim(x) else lift(x)[()] for _, x in leaves])
+
+    def _checked(self, robot: Robot, name: str, value: Any) -> Any:
+        expected = self._core(robot, name, value.shape)
+        if value.shape != expected:
+            raise ValueError(f"{self.name}: {name} has shape {value.shape}, needs {expected}")
+        return value
+
+    def _apply(self, robot: Robot, arguments: dict[str, Any]) -> Any:
+        positional, keywords = [], {}
+        for name, parameter in self.parameters.items():
+            if parameter.kind is parameter.KEYWORD_ONLY:
+                keywords[name] = arguments[name]
+            else:
+                positional.append(arguments[name])
+        return self.function(robot, *positional, **keywords)
+
+    def _compiled(
+        self,
+        robot: Robot,
+        static: dict[str, Any],
+        leaves: Any,
+        extra: tuple[Leaf, ...] = (),
+        *,
+        backend: str = "numpy",
+        dtype: str = "float64",
+    ) -> Kernel:
+        tracer = Tracer()
+
+        def entered(leaf: Leaf) -> Any:
+            return lift(tracer.input(leaf.name, prod(leaf.shape)).reshape(leaf.shape))
+
+        with tracing(tracer):
+            arguments = dict(static)
+            parameters: list[tuple[str, Leaf | dict[str, Leaf]]] = []
+            for name, leaf in leaves:
+                if isinstance(leaf, Leaf):
+                    arguments[name] = entered(leaf)
+                    parameters.append((name, leaf))
+                else:
+                    arguments[name] = {one.name: entered(one) for one in leaf}
+                    parameters.append((name, {one.name: one for one in leaf}))
+            model = robot.with_parameters({leaf.name: entered(leaf) for leaf in extra})
+            result = self._apply(model, arguments)
+            outputs, pack = _flatten(result, self.name)
+            arrays = [(name, np.asarray(lift(x))) for name, x in outputs]
+            graph = tracer.graph([(name, list(x.reshape(-1))) for name, x in arrays])
+        structure = Structure(tuple(Leaf(name, x.shape) for name, x in arrays), pack)
+        named = (*parameters, *((leaf.name, leaf) for leaf in extra))
+        return Kernel(self.name, graph, named, structure, dtype, backend)
+
+
+@overload
+def program(function: Callable[..., Any], /) -> Program: ...
+@overload
+def program(
+    *, shapes: Mapping[str, Shape] | None = None, static: Sequence[str] = ()
+) -> Callable[[Callable[..., Any]], Program]: ...
+def program(
+    function: Callable[..., Any] | None = None,
+    *,
+    shapes: Mapping[str, Shape] | None = None,
+    static: Sequence[str] = (),
+) -> Any:
+    """Make a function of (robot, arrays...) a `Program`.
+
+    Arguments that are arrays, lists or numbers become inputs; strings, flags, None and the names in
+    `static` are options of the trace. The last axis of an input is its own and the axes before it
+    are the batch, unless `shapes` says otherwise: `shapes={"gain": ("nv", "nv"), "t": ()}`, where
+    a string is a size of the robot. Known already: q, v, a, tau, external.
+
+    >>> import numpy as np, phipsi as pp
+    >>> @pp.program
+    ... def drive(robot, q, v, target):
+    ...     tau = 10.0 * robot.difference(q, target) - 2.0 * v + pp.gravity_force(robot, q)
+    ...     return pp.forward_dynamics(robot, q, v, tau)
+    >>> robot = pp.robots.double_pendulum()
+    >>> drive(robot, np.zeros((5, 2)), np.zeros((5, 2)), np.ones(2)).shape
+    (5, 2)
+    """
+    if function is None:
+        return lambda f: Program(f, shapes, static)
+    return Program(function, shapes, static)
+
+
+def _is_dynamic(value: Any) -> bool:
+    """Numbers, arrays, lists and tuples of them, mappings of them."""
+    if value is None or isinstance(value, (str, bool)):
+        return False
+    if isinstance(value, (int, float, np.ndarray, np.generic, list)) or is_traced(value):
+        return True
+    if isinstance(value, tuple):
+        return bool(value) and all(_is_dynamic(x) for x in value)
+    if isinstance(value, Mapping):
+        return any(_is_dynamic(x) for x in value.values())
+    return hasattr(value, "__array__")
+
+
+def _common_dtype(values: list[Any]) -> str:
+    kinds = {a.dtype for a in values if a.dtype.kind == "f"}
+    if kinds and all(d == np.float32 for d in kinds):
+        return "float32"
+    return "longdouble" if np.dtype(np.longdouble) in kinds - {np.dtype(float)} else "float64"
+
+
+def _flatten(result: Any, name: str) -> tuple[list[tuple[str, Any]], Callable[[list[Any]], Any]]:
+    """The named arrays in a result (array, tuple, named tuple or dict) and how to pack them."""
+    if isinstance(result, tuple):
+        fields = getattr(result, "_fields", None)
+        names = fields or [f"{name}[{i}]" for i in range(len(result))]
+        pack = (lambda xs: type(result)(*xs)) if fields else tuple
+        return list(zip(names, result, strict=True)), pack
+    if isinstance(result, Mapping):
+        keys = [str(k) for k in result]
+        return list(zip(keys, result.values(), strict=True)), lambda xs: dict(
+            zip(keys, xs, strict=True)
+        )
+    if result is None:
+        raise ModelError(f"program {name} returned nothing; return an array")
+    return [(name, result)], lambda xs: xs[0]

@@ -1,0 +1,138 @@
+"""Each hinge kind: H* β and Ḣ* w against differences of the pose along `advance`."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from phipsi.model import KINDS, HingeKind
+from phipsi.model.validate import axes as checked_axes
+from phipsi.spatial import rotation as rot
+
+kinds = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+seeds = pytest.mark.parametrize("seed", range(4))
+
+
+def random_hinge(kind: HingeKind, rng: np.random.Generator) -> Any:
+    given = rng.standard_normal((kind.axes, 3))
+    axes = checked_axes("test", kind, given[0] if kind.axes == 1 else given)
+    return SimpleNamespace(axes=axes, pitch=rng.uniform(-0.5, 0.5))
+
+
+def random_q(kind: HingeKind, rng: np.random.Generator) -> Any:
+    q = rng.uniform(-2, 2, kind.nq)
+    if kind.quaternion is not None:
+        q[kind.quaternion :] /= np.linalg.norm(q[kind.quaternion :])
+    return rot.scalars(q)
+
+
+def pose_matrix(kind: HingeKind, h: Any, q: Any) -> np.ndarray:
+    return np.asarray(kind.pose(h, q).matrix, float)
+
+
+def body_velocity(kind: HingeKind, h: Any, q: Any, v: np.ndarray) -> np.ndarray:
+    """[ω; v] of T⁻¹ dT/dt along `advance`, by a fourth-order difference."""
+
+    def at(t: float) -> np.ndarray:
+        return pose_matrix(kind, h, rot.scalars(kind.advance(h, q, rot.scalars(v * t))))
+
+    step = 1e-3
+    slope = (8 * (at(step) - at(-step)) - (at(2 * step) - at(-2 * step))) / (12 * step)
+    twist = np.linalg.inv(pose_matrix(kind, h, q)) @ slope
+    return np.array([twist[2, 1], twist[0, 2], twist[1, 0], *twist[:3, 3]])
+
+
+def relative_velocity(kind: HingeKind, h: Any, q: Any, v: np.ndarray) -> np.ndarray:
+    return np.asarray((kind.map(h, q).T @ v).array, float)
+
+
+@kinds
+@seeds
+def test_hinge_map_is_the_velocity_of_the_pose(kind: HingeKind, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    h, q, v = random_hinge(kind, rng), random_q(kind, rng), rng.standard_normal(kind.nv)
+    assert_allclose(relative_velocity(kind, h, q, v), body_velocity(kind, h, q, v), atol=1e-9)
+
+
+@kinds
+@seeds
+def test_rate_is_the_derivative_of_the_hinge_map(kind: HingeKind, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    h, q, (v, w) = random_hinge(kind, rng), random_q(kind, rng), rng.standard_normal((2, kind.nv))
+    step = 1e-5
+    ahead, behind = (
+        relative_velocity(kind, h, rot.scalars(kind.advance(h, q, rot.scalars(v * t))), w)
+        for t in (step, -step)
+    )
+    rate = np.asarray(kind.rate(h, q, rot.scalars(v), rot.scalars(w)).array, float)
+    assert_allclose(rate, (ahead - behind) / (2 * step), atol=1e-8)
+
+
+@kinds
+@seeds
+def test_difference_inverts_advance(kind: HingeKind, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    h, q, dv = random_hinge(kind, rng), random_q(kind, rng), rng.uniform(-1.5, 1.5, kind.nv)
+    ahead = rot.scalars(kind.advance(h, q, rot.scalars(dv)))
+    back = np.asarray(kind.difference(h, q, ahead), float)
+    assert_allclose(back, dv, atol=1e-13)
+
+
+@kinds
+@seeds
+def test_advance_follows_the_one_parameter_group(kind: HingeKind, seed: int) -> None:
+    """Two half steps are one whole step: the motion along a constant velocity is a flow."""
+    rng = np.random.default_rng(seed)
+    h, q, dv = random_hinge(kind, rng), random_q(kind, rng), rng.uniform(-1, 1, kind.nv)
+    half = rot.scalars(dv / 2)
+    twice = kind.advance(h, rot.scalars(kind.advance(h, q, half)), half)
+    once = kind.advance(h, q, rot.scalars(dv))
+    assert_allclose(np.asarray(twice, float), np.asarray(once, float), atol=1e-14)
+
+
+@kinds
+def test_neutral_is_the_identity_pose(kind: HingeKind) -> None:
+    h = random_hinge(kind, np.random.default_rng(0))
+    assert_allclose(pose_matrix(kind, h, rot.scalars(kind.neutral)), np.eye(4), atol=1e-16)
+
+
+@kinds
+def test_table_rows_are_consistent(kind: HingeKind) -> None:
+    h = random_hinge(kind, np.random.default_rng(0))
+    q = rot.scalars(kind.neutral)
+    assert KINDS[kind.name] is kind
+    assert len(kind.neutral) == kind.nq
+    assert len(kind.columns(h, q)) == kind.nv
+    assert kind.nq == kind.nv + (kind.quaternion is not None)
+    assert len(kind.angles) == (kind.nq if kind.quaternion is None else 0)
+    assert kind.name in repr(kind)
+
+
+def test_a_non_unit_quaternion_is_the_rotation_of_its_direction() -> None:
+    rng = np.random.default_rng(0)
+    for name in ("spherical", "free"):
+        kind = KINDS[name]
+        q = random_q(kind, rng)
+        longer = q.copy()
+        longer[kind.quaternion :] *= 3.0
+        assert_allclose(pose_matrix(kind, None, longer), pose_matrix(kind, None, q), atol=1e-15)
+        step = rot.scalars(rng.standard_normal(kind.nv))
+        assert_allclose(
+            np.asarray(kind.advance(None, longer, step), float),
+            np.asarray(kind.advance(None, q, step), float),
+            atol=1e-15,
+        )
+
+
+def test_planar_difference_takes_the_short_way_round() -> None:
+    kind = KINDS["planar"]
+    h = random_hinge(kind, np.random.default_rng(0))
+    q0, q1 = rot.scalars([0.0, 0.0, 0.1]), rot.scalars([1.0, 2.0, 0.1 + 2 * np.pi])
+    dv = np.asarray(kind.difference(h, q0, q1), float)
+    assert abs(dv[0]) < 1e-14
+    reached = rot.scalars(kind.advance(h, q0, rot.scalars(dv)))
+    assert_allclose(pose_matrix(kind, h, reached), pose_matrix(kind, h, q1), atol=1e-14)

@@ -1,0 +1,376 @@
+"""The 6-D algebra against dense 6 × 6 matrices, and rotations against long arithmetic."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+
+from phipsi.spatial import (
+    ArticulatedInertia,
+    Force,
+    ForceBasis,
+    Gain,
+    HingeMap,
+    Motion,
+    MotionBasis,
+    Pivot,
+    SpatialInertia,
+    Transform,
+)
+from phipsi.spatial import rotation as rot
+
+TIGHT = 1e-13
+seeds = pytest.mark.parametrize("seed", range(5))
+
+
+def dense(x: Any) -> np.ndarray:
+    return np.asarray(x, float)
+
+
+def skew(a: Any) -> np.ndarray:
+    x, y, z = dense(a)
+    return np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
+
+
+def random_rotation(rng: np.random.Generator) -> np.ndarray:
+    Q, R = np.linalg.qr(rng.standard_normal((3, 3)))
+    Q = Q * np.sign(np.diag(R))
+    return Q * np.linalg.det(Q)
+
+
+def random_transform(rng: np.random.Generator) -> Transform:
+    return Transform.of(random_rotation(rng), rng.standard_normal(3))
+
+
+def phi_matrix(T: Transform) -> np.ndarray:
+    R = dense(T.rotation)
+    return np.block([[R, skew(T.position) @ R], [np.zeros((3, 3)), R]])
+
+
+def ad(V: Motion) -> np.ndarray:
+    a, b = skew(V.angular), skew(V.linear)
+    return np.block([[a, np.zeros((3, 3))], [b, a]])
+
+
+def random_inertia(rng: np.random.Generator) -> tuple[SpatialInertia, np.ndarray]:
+    mass, com = rng.uniform(0.5, 3), rng.standard_normal(3)
+    points = rng.standard_normal((3, 3))
+    central = np.trace(points @ points.T) * np.eye(3) - points @ points.T
+    c = skew(com)
+    matrix = np.block([[central - mass * c @ c, mass * c], [-mass * c, mass * np.eye(3)]])
+    return SpatialInertia.of(mass, com, central), matrix
+
+
+def random_articulated(rng: np.random.Generator) -> tuple[ArticulatedInertia, np.ndarray]:
+    root = rng.standard_normal((6, 6))
+    P = root @ root.T + np.eye(6)
+    J, C, M = (rot.scalars(P[a, b]) for a, b in ((np.s_[:3], np.s_[:3]), (np.s_[:3], np.s_[3:]),
+                                                  (np.s_[3:], np.s_[3:])))  # fmt: skip
+    return ArticulatedInertia(J, C, M), P
+
+
+def matrix_of(operator: Callable[[Motion], Force]) -> np.ndarray:
+    """The 6 × 6 matrix of a linear map from motions to forces."""
+    return np.stack([dense(operator(Motion.of(e)).array) for e in np.eye(6)], axis=1)
+
+
+# ---- vectors -----------------------------------------------------------------------------------
+
+
+@seeds
+def test_cross_products_are_ad_and_its_negative_transpose(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    X, Y, f = (rng.standard_normal(6) for _ in range(3))
+    V = Motion.of(X)
+    assert_allclose(dense(V.cross(Motion.of(Y)).array), ad(V) @ Y, atol=TIGHT)
+    assert_allclose(dense(V.cross_force(Force.of(f)).array), -ad(V).T @ f, atol=TIGHT)
+
+
+@seeds
+def test_cross_product_is_antisymmetric_and_obeys_jacobi(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    X, Y, Z = (Motion.of(rng.standard_normal(6)) for _ in range(3))
+    assert_allclose(dense((X.cross(Y) + Y.cross(X)).array), 0, atol=TIGHT)
+    cyclic = X.cross(Y.cross(Z)) + Y.cross(Z.cross(X)) + Z.cross(X.cross(Y))
+    assert_allclose(dense(cyclic.array), 0, atol=TIGHT)
+
+
+@seeds
+def test_vector_space_operations(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    x, y = rng.standard_normal((2, 6))
+    X, Y = Motion.of(x), Motion.of(y)
+    assert_allclose(dense((X - Y * 2.5 + -X).array), -2.5 * y, atol=TIGHT)
+    assert X.dot(Force.of(y)) == pytest.approx(x @ y)
+    assert dense(Motion.zero().array).tolist() == [0.0] * 6
+    assert type(Force.of(x) + Force.of(y)) is Force
+
+
+# ---- transforms --------------------------------------------------------------------------------
+
+
+@seeds
+def test_transform_is_phi_on_forces_and_phi_transpose_on_motions(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    T, x = random_transform(rng), rng.standard_normal(6)
+    assert_allclose(dense((T @ Force.of(x)).array), phi_matrix(T) @ x, atol=TIGHT)
+    assert_allclose(dense((T.T @ Motion.of(x)).array), phi_matrix(T).T @ x, atol=TIGHT)
+
+
+@seeds
+def test_transforms_compose_and_invert_as_matrices(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    A, B, p = random_transform(rng), random_transform(rng), rng.standard_normal(3)
+    assert_allclose(phi_matrix(A @ B), phi_matrix(A) @ phi_matrix(B), atol=TIGHT)
+    assert_allclose(dense((A @ B).matrix), dense(A.matrix) @ dense(B.matrix), atol=TIGHT)
+    assert_allclose(phi_matrix(A.inv), np.linalg.inv(phi_matrix(A)), atol=TIGHT)
+    assert_allclose(dense(A.point(rot.scalars(p))), dense(A.matrix)[:3] @ [*p, 1], atol=TIGHT)
+    assert_allclose(dense((A.inv @ A).matrix), np.eye(4), atol=TIGHT)
+    assert_allclose(dense(A.aligned.rotation), dense(A.rotation))
+    assert dense(A.aligned.position).tolist() == [0.0, 0.0, 0.0]
+
+
+@seeds
+def test_power_does_not_depend_on_the_frame(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    T, V, f = random_transform(rng), *rng.standard_normal((2, 6))
+    here = (T.T @ Motion.of(V)).dot(Force.of(f))
+    assert here == pytest.approx(Motion.of(V).dot(T @ Force.of(f)), abs=TIGHT)
+
+
+@seeds
+def test_transport_carries_cross_products_along(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    T, X, Y = random_transform(rng), *map(Motion.of, rng.standard_normal((2, 6)))
+    both = (T.T @ X).cross(T.T @ Y) - T.T @ X.cross(Y)
+    assert_allclose(dense(both.array), 0, atol=TIGHT)
+
+
+# ---- inertias ----------------------------------------------------------------------------------
+
+
+@seeds
+def test_spatial_inertia_matches_its_matrix(seed: int) -> None:
+    inertia, M = random_inertia(np.random.default_rng(seed))
+    assert_allclose(matrix_of(lambda V: inertia @ V), M, atol=TIGHT)
+    assert_allclose(dense(inertia.articulated.matrix), M, atol=TIGHT)
+
+
+@seeds
+def test_inertia_parameters_round_trip_and_are_linear(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    (A, MA), (B, MB) = random_inertia(rng), random_inertia(rng)
+    again = SpatialInertia.of_parameters(A.parameters)
+    assert dense(again.parameters).tolist() == dense(A.parameters).tolist()
+    assert_allclose(dense((A + B).parameters), dense(A.parameters) + dense(B.parameters))
+    assert_allclose(dense((A + B).articulated.matrix), MA + MB, atol=TIGHT)
+    names = [A.mass, *A.moment, A.J[0, 0], A.J[0, 1], A.J[0, 2], A.J[1, 1], A.J[1, 2], A.J[2, 2]]
+    assert dense(A.parameters).tolist() == dense(names).tolist()
+
+
+@seeds
+def test_congruence_of_both_inertias(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    T = random_transform(rng)
+    phi = phi_matrix(T)
+    rigid, M = random_inertia(rng)
+    articulated, P = random_articulated(rng)
+    assert_allclose(dense(T.congruence(rigid).articulated.matrix), phi @ M @ phi.T, atol=1e-12)
+    moved = T.congruence(articulated)
+    assert_allclose(dense(moved.matrix), phi @ P @ phi.T, atol=1e-12)
+    assert (moved.matrix == moved.matrix.T).all()
+
+
+@seeds
+def test_shift_moves_the_origin_only(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    (rigid, _), l = random_inertia(rng), rot.scalars(rng.standard_normal(3))
+    back = rigid.shifted(l).shifted(-l)
+    assert_allclose(dense(back.parameters), dense(rigid.parameters), atol=1e-12)
+    assert_allclose(
+        dense(rigid.shifted(l).moment / rigid.mass), dense(rigid.moment / rigid.mass + l)
+    )
+
+
+@seeds
+@pytest.mark.parametrize("r", [1, 2, 3, 6])
+def test_released_is_the_symmetric_schur_complement(seed: int, r: int) -> None:
+    rng = np.random.default_rng(seed)
+    articulated, P = random_articulated(rng)
+    Ht = rng.standard_normal((6, r))
+    H = HingeMap(MotionBasis(tuple(Motion.of(c) for c in Ht.T)))
+    U = articulated @ H.T
+    D = H @ U
+    assert_allclose(dense(D), Ht.T @ P @ Ht, atol=1e-12)
+    gain = Gain(U, Pivot(D))
+    plus = articulated.released(gain)
+    G = P @ Ht @ np.linalg.inv(Ht.T @ P @ Ht)
+    scale = np.abs(G).max() * np.abs(P).max()
+    assert_allclose(dense(plus.matrix), P - G @ Ht.T @ P, atol=1e-12 * scale)
+    assert (plus.matrix == plus.matrix.T).all()
+    assert_allclose(dense(plus.matrix) @ Ht, 0, atol=1e-12 * scale)
+    x, V = rng.standard_normal(r), rng.standard_normal(6)
+    assert_allclose(dense((gain @ rot.scalars(x)).array), G @ x, atol=1e-12 * scale)
+    assert_allclose(dense(gain.T @ Motion.of(V)), G.T @ V, atol=1e-12 * scale)
+
+
+@seeds
+def test_bases_multiply_as_matrices(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    A, x, f = rng.standard_normal((6, 3)), rng.standard_normal(3), rng.standard_normal(6)
+    motions = MotionBasis(tuple(Motion.of(c) for c in A.T))
+    forces = ForceBasis(tuple(Force.of(c) for c in A.T))
+    assert_allclose(dense((motions @ x).array), A @ x, atol=TIGHT)
+    assert_allclose(dense((forces @ x).array), A @ x, atol=TIGHT)
+    assert_allclose(dense(HingeMap(motions) @ Force.of(f)), A.T @ f, atol=TIGHT)
+
+
+# ---- pivots ------------------------------------------------------------------------------------
+
+
+@seeds
+@pytest.mark.parametrize("r", range(7))
+def test_pivot_against_dense_factorisation(seed: int, r: int) -> None:
+    rng = np.random.default_rng(seed)
+    root, x = rng.standard_normal((r, r)), rng.standard_normal(r)
+    D = root @ root.T + 0.5 * np.eye(r)
+    pivot, lower = Pivot(rot.scalars(D)), np.linalg.cholesky(D)
+    assert_allclose(dense(pivot.L) @ np.diag(dense(pivot.d)) @ dense(pivot.L).T, D, atol=1e-12)
+    assert_allclose(dense(pivot.solve(x)), np.linalg.solve(D, x), atol=1e-11)
+    assert_allclose(dense(pivot.root(x)), lower @ x, atol=1e-12)
+    assert_allclose(dense(pivot.root_transpose(x)), lower.T @ x, atol=1e-12)
+    assert_allclose(dense(pivot.root_solve(x)), np.linalg.solve(lower, x), atol=1e-11)
+    assert_allclose(dense(pivot.root_transpose_solve(x)), np.linalg.solve(lower.T, x), atol=1e-11)
+    assert float(pivot.logdet) == pytest.approx(np.linalg.slogdet(D)[1], abs=1e-12)
+
+
+# ---- rotations ---------------------------------------------------------------------------------
+
+ANGLES = [0.0, 1e-300, 1e-160, 1e-9, 1e-4, 0.0316, 0.03163, 0.5, 2.0, 3.0, np.pi - 1e-3,
+          np.pi - 1e-9, np.pi - 1e-15]  # fmt: skip
+directions = st.tuples(*[st.floats(-1, 1)] * 3).filter(lambda u: np.linalg.norm(u) > 1e-3)
+
+
+def unit(u: Any) -> np.ndarray:
+    return np.asarray(u) / np.linalg.norm(u)
+
+
+def long_quaternion(w: np.ndarray) -> np.ndarray:
+    """The unit quaternion of a rotation vector, by 50-digit arithmetic."""
+    with mpmath.workdps(50):
+        v: list[Any] = [mpmath.mpf(float(x)) for x in w]
+        t: Any = mpmath.sqrt(sum(x * x for x in v))
+        s = mpmath.sin(t / 2) / t if t else mpmath.mpf("0.5")
+        cosine: Any = mpmath.cos(t / 2)
+        return np.array([float(cosine), *(float(s * x) for x in v)])
+
+
+@pytest.mark.parametrize("angle", [*ANGLES, np.pi, 4.0, 6.28, 7.0])
+@given(u=directions)
+def test_exp_is_exact_to_rounding(angle: float, u: Any) -> None:
+    w = angle * unit(u)
+    assert_allclose(dense(rot.exp(w)), long_quaternion(w), rtol=1e-15, atol=5e-16)
+
+
+@pytest.mark.parametrize("angle", ANGLES)
+@given(u=directions)
+def test_log_inverts_exp(angle: float, u: Any) -> None:
+    w = angle * unit(u)
+    assert_allclose(dense(rot.log(rot.exp(w))), w, rtol=1e-14, atol=1e-15 * angle)
+
+
+def test_log_takes_the_short_way_and_gives_pi_at_half_a_turn() -> None:
+    assert_allclose(dense(rot.log((-np.cos(0.1), -np.sin(0.1), 0.0, 0.0))), [0.2, 0, 0])
+    assert_allclose(dense(rot.log((0.0, 0.0, 1.0, 0.0))), [0, np.pi, 0])
+
+
+@seeds
+@pytest.mark.parametrize("angle", [0.0, 1e-10, 0.3, 2.5, np.pi])
+def test_matrix_forms_of_a_rotation_agree(seed: int, angle: float) -> None:
+    u = unit(np.random.default_rng(seed).standard_normal(3))
+    K = skew(u)
+    rodrigues = np.eye(3) + np.sin(angle) * K + (1 - np.cos(angle)) * K @ K
+    R = dense(rot.about_axis(u, angle))
+    assert_allclose(R, rodrigues, atol=1e-15)
+    assert_allclose(dense(rot.from_quaternion(rot.exp(angle * u))), rodrigues, atol=1e-15)
+    assert_allclose(R @ R.T, np.eye(3), atol=1e-15)
+
+
+@seeds
+@pytest.mark.parametrize("angle", [0.0, 1e-8, 1.0, np.pi - 1e-8, np.pi])
+def test_quaternion_of_a_matrix(seed: int, angle: float) -> None:
+    w = angle * unit(np.random.default_rng(seed).standard_normal(3))
+    q = rot.to_quaternion(rot.from_quaternion(rot.exp(w)))
+    assert q[0] >= 0
+    assert np.linalg.norm(q) == pytest.approx(1, abs=1e-15)
+    expected = dense(rot.exp(w))
+    assert min(np.abs(q - expected).max(), np.abs(q + expected).max()) < 1e-14
+
+
+@seeds
+def test_quaternion_algebra_follows_matrices(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    p, q = (rot.normalize(rng.standard_normal(4)) for _ in range(2))
+    product = dense(rot.from_quaternion(p)) @ dense(rot.from_quaternion(q))
+    assert_allclose(dense(rot.from_quaternion(rot.multiply(p, q))), product, atol=TIGHT)
+    inverse = dense(rot.from_quaternion(rot.conjugate(q)))
+    assert_allclose(inverse, dense(rot.from_quaternion(q)).T, atol=TIGHT)
+    assert np.linalg.norm(dense(p)) == pytest.approx(1, abs=1e-15)
+
+
+@seeds
+def test_a_quaternion_of_any_length_is_the_same_rotation(seed: int) -> None:
+    q = np.random.default_rng(seed).standard_normal(4)
+    expected = dense(rot.from_quaternion(rot.normalize(q)))
+    assert_allclose(dense(rot.from_quaternion(7.5 * q)), expected, atol=TIGHT)
+
+
+def test_roll_pitch_yaw_are_fixed_axis_angles() -> None:
+    x, y, z = np.eye(3)
+    expected = dense(rot.about_axis(z, 0.3)) @ dense(rot.about_axis(y, -0.7))
+    expected = expected @ dense(rot.about_axis(x, 1.1))
+    assert_allclose(dense(rot.from_rpy(1.1, -0.7, 0.3)), expected, atol=1e-15)
+
+
+def long_exp_translation(w: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """The translation of exp([w; v]) from its power series, by 60-digit arithmetic."""
+    with mpmath.workdps(60):
+        W, x = mpmath.matrix(skew(w).tolist()), mpmath.matrix(v.tolist())
+        total, term = mpmath.matrix([0, 0, 0]), x
+        for n in range(1, 120):
+            total, term = total + term, W * term / (n + 1)
+        return np.array([float(a) for a in total])
+
+
+@pytest.mark.parametrize("angle", ANGLES)
+@pytest.mark.parametrize("seed", range(3))
+def test_translation_of_a_screw_and_its_inverse(angle: float, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    w, v = angle * unit(rng.standard_normal(3)), rng.standard_normal(3)
+    p = rot.exp_translation(rot.scalars(w), rot.scalars(v))
+    assert_allclose(dense(p), long_exp_translation(w, v), rtol=0, atol=4e-15)
+    assert_allclose(dense(rot.log_translation(rot.scalars(w), p)), v, atol=1e-14)
+
+
+@pytest.mark.parametrize("angle", [0.0, 1e-6, 0.03, 0.04, 1.0, 3.0])
+def test_functions_take_arrays_as_scalars(angle: float) -> None:
+    """A batch is a vector of arrays, and each row is what the row alone gives."""
+    rng = np.random.default_rng(0)
+    rows = angle * np.apply_along_axis(unit, 1, rng.standard_normal((4, 3)))
+    v = rng.standard_normal((4, 3))
+    q = rot.exp(rot.vector(*rows.T))
+    for i, row in enumerate(rows):
+        assert_allclose([float(x[i]) for x in q], dense(rot.exp(row)))
+    w = rot.log(q)
+    p = rot.exp_translation(rot.vector(*rows.T), rot.vector(*v.T))
+    for i, row in enumerate(rows):
+        assert_allclose([float(x[i]) for x in w], row, atol=1e-14)
+        alone = rot.exp_translation(rot.scalars(row), rot.scalars(v[i]))
+        assert_allclose([float(x[i]) for x in p], dense(alone))

@@ -1,0 +1,139 @@
+"""The command line, in process and as a user meets it."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import phipsi
+from phipsi.cli import app, demo
+
+URDF = """<robot name="stick"><link name="base"/>
+<link name="rod"><inertial><mass value="2"/><origin xyz="0 0 1"/>
+<inertia ixx="0.2" iyy="0.2" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<joint name="pivot" type="continuous"><parent link="base"/><child link="rod"/><axis xyz="0 1 0"/>
+</joint></robot>"""
+
+
+def invoke(*arguments: str):
+    return CliRunner().invoke(app, list(arguments), prog_name="phipsi")
+
+
+def shell(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "phipsi.cli", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120)
+
+
+@pytest.fixture
+def stick(tmp_path: Path) -> str:
+    path = tmp_path / "stick.urdf"
+    path.write_text(URDF)
+    return str(path)
+
+
+def test_help_names_every_command():
+    result = invoke("--help")
+    assert result.exit_code == 0
+    for command in ("demo", "info", "robots", "doctor", "--version"):
+        assert command in result.stdout
+    assert invoke().stdout == result.stdout
+
+
+def test_version():
+    assert invoke("--version").stdout.split() == ["phipsi", phipsi.__version__]
+
+
+def test_robots_lists_each_with_a_line():
+    lines = invoke("robots").stdout.splitlines()
+    assert [line.split()[0] for line in lines] == list(phipsi.robots.ROBOTS)
+    assert all(len(line.split()) > 3 for line in lines)
+
+
+@pytest.mark.parametrize("name", phipsi.robots.ROBOTS)
+def test_info_of_packaged_robots(name: str):
+    result = invoke("info", name)
+    robot = phipsi.robots.ROBOTS[name]()
+    assert result.exit_code == 0
+    assert result.stdout.strip() == str(robot)
+    assert f"nq = {robot.nq}" in result.stdout and f"nv = {robot.nv}" in result.stdout
+
+
+def test_info_as_json():
+    described = json.loads(invoke("info", "space_arm", "--json").stdout)
+    robot = phipsi.robots.space_arm()
+    assert (described["nq"], described["nv"], described["mass"]) == (robot.nq, robot.nv, robot.mass)
+    assert [h["name"] for h in described["hinges"]] == [h.name for h in robot.hinges]
+    assert described["frames"]["tool"] == robot.frame("tool").body
+
+
+def test_info_of_a_file(stick: str):
+    assert json.loads(invoke("info", stick, "--json").stdout)["nv"] == 1
+    floating = json.loads(invoke("info", stick, "--base", "free", "--json").stdout)
+    assert (floating["nq"], floating["nv"]) == (8, 7)
+
+
+def test_demo_passes():
+    result = invoke("demo", "--seed", "3")
+    assert result.exit_code == 0, result.stdout
+    assert "checks passed" in result.stdout and "✗" not in result.stdout
+
+
+def test_demo_fails_when_a_check_does(monkeypatch: pytest.MonkeyPatch):
+    wrong = demo.Row("energy", "1 J", "is 2 J", float("nan"))
+    monkeypatch.setattr(demo, "rows", lambda robot, rng: iter([wrong]))
+    result = invoke("demo")
+    assert result.exit_code == 1
+    assert "1 of 1 checks failed" in result.stdout
+
+
+def test_doctor():
+    result = invoke("doctor")
+    assert result.exit_code == 0, result.stdout
+    assert "backend numpy: works" in result.stdout
+    assert f"phipsi {phipsi.__version__}" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["dmeo"], 2, "demo"),
+        (["info"], 2, "ROBOT"),
+        (["info", "space_amr"], 2, "did you mean 'space_arm'?"),
+        (["info", "missing.urdf"], 2, "no file and no packaged robot 'missing.urdf'"),
+        (["info", "space_arm", "--base", "loose"], 2, "loose"),
+        (["info", "space_arm", "--base", "free"], 2, "--base is for files"),
+        (["info", "space_arm", "--jsn"], 2, "--jsn"),
+        (["demo", "--seed", "x"], 2, "x"),
+        (["--verson"], 2, "--verson"),
+        (["info", "broken.urdf"], 1, ""),
+        (["info", "empty.urdf"], 1, ""),
+        (["info", "text.txt"], 1, ""),
+        (["info", "."], 1, ""),
+    ],
+)
+def test_errors_are_one_sentence(
+    arguments: list[str], code: int, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (tmp_path / "broken.urdf").write_text("<robot name='r'><link></robot>")
+    (tmp_path / "empty.urdf").write_text("")
+    (tmp_path / "text.txt").write_text("hello")
+    monkeypatch.chdir(tmp_path)
+    result = shell(*arguments)
+    assert result.returncode == code
+    assert result.stdout == ""
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("phipsi: ") and message in line
+
+
+def test_module_and_script_agree():
+    assert shell("--version").stdout == invoke("--version").stdout
+    assert shell("--help").stdout.split()[:2] == ["Usage:", "phipsi"]
+
+
+def test_output_into_a_closed_pipe_is_quiet():
+    command = f"{sys.executable} -m phipsi.cli robots | true"
+    result = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=60)
+    assert "Traceback" not in result.stderr

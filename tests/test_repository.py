@@ -1,0 +1,75 @@
+"""The package as a whole: its names, its metadata, its files."""
+
+import ast
+import importlib
+import inspect
+import re
+import stat
+import tomllib
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+import phipsi
+
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+SOURCES = sorted((ROOT / "src").glob("**/*.py"))
+
+
+@pytest.mark.parametrize("name", phipsi.__all__)
+def test_public_name_resolves(name: str):
+    assert getattr(phipsi, name) is not None
+    assert name in dir(phipsi)
+
+
+@pytest.mark.parametrize("name", [n for n in phipsi.__all__ if not n.startswith("_")])
+def test_public_name_is_documented(name: str):
+    assert inspect.getdoc(getattr(phipsi, name)), f"{name} has no docstring"
+
+
+def test_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="forward_dynamic"):
+        getattr(phipsi, "forward_dynamic")  # noqa: B009
+
+
+def test_version_is_the_same_everywhere():
+    assert phipsi.__version__ == metadata.version("phipsi") == PROJECT["version"]
+
+
+def test_extras():
+    extras = PROJECT["optional-dependencies"]
+    users = {"sim", "mjcf", "cuda", "torch", "jax", "symbolic", "dataframe", "plot", "view",
+             "campaign"}  # fmt: skip
+    assert set(extras) == users | {"all", "dev"}
+    (everything,) = extras["all"]
+    assert set(everything.removeprefix("phipsi[").removesuffix("]").split(",")) == users
+
+
+def test_extras_are_what_doctor_reports():
+    from phipsi.cli.doctor import EXTRAS
+
+    assert set(EXTRAS) == set(PROJECT["optional-dependencies"]) - {"all", "dev"}
+
+
+def test_console_script_resolves():
+    module, name = PROJECT["scripts"]["phipsi"].split(":")
+    assert callable(getattr(importlib.import_module(module), name))
+
+
+def test_package_is_typed_and_licensed():
+    assert (ROOT / "src/phipsi/py.typed").exists()
+    assert "Apache License" in (ROOT / "LICENSE").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda p: str(p.relative_to(ROOT / "src")))
+def test_module_has_a_docstring(path: Path):
+    assert ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))), path
+
+
+def test_ci_runs_what_the_readme_says():
+    script = ROOT / ".ci/run"
+    assert script.stat().st_mode & stat.S_IXUSR
+    assert re.findall(r"^make \w+", script.read_text(), re.MULTILINE) == ["make lint", "make test"]
+    assert "make test" in (ROOT / "README.md").read_text(encoding="utf-8")
