@@ -2,7 +2,7 @@
 PYTHON ?= python3
 
 BIN := .venv/bin
-PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check install
+PIP := $(BIN)/python -m pip --quiet --quiet --disable-pip-version-check install
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-all lint bench clean
@@ -23,7 +23,7 @@ lint: .venv/.dev ## check style, types and the layers
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/pyright
-	@$(BIN)/lint-imports
+	@$(BIN)/lint-imports --no-logo
 
 bench: .venv/.dev ## time phipsi beside Pinocchio
 	@$(BIN)/python -m benchmarks

@@ -11,11 +11,10 @@ from typer.testing import CliRunner
 import phipsi
 from phipsi.cli import app, demo
 
-URDF = """<robot name="stick"><link name="base"/>
-<link name="rod"><inertial><mass value="2"/><origin xyz="0 0 1"/>
-<inertia ixx="0.2" iyy="0.2" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial></link>
-<joint name="pivot" type="continuous"><parent link="base"/><child link="rod"/><axis xyz="0 1 0"/>
-</joint></robot>"""
+LINK = """<link name="{name}"><inertial><mass value="2"/><origin xyz="0 0 1"/>
+<inertia ixx="{ixx}" iyy="0.2" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial></link>"""
+STICK = """<robot name="stick">{links}<joint name="pivot" type="continuous">
+<parent link="base"/><child link="rod"/><axis xyz="0 1 0"/></joint></robot>"""
 
 
 def invoke(*arguments: str):
@@ -29,8 +28,12 @@ def shell(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture
 def stick(tmp_path: Path) -> str:
-    path = tmp_path / "stick.urdf"
-    path.write_text(URDF)
+    links = LINK.format(name="base", ixx=0.2) + LINK.format(name="rod", ixx=0.2)
+    return write(tmp_path / "stick.urdf", STICK.format(links=links))
+
+
+def write(path: Path, text: str) -> str:
+    path.write_text(text)
     return str(path)
 
 
@@ -75,6 +78,15 @@ def test_info_of_a_file(stick: str):
     assert (floating["nq"], floating["nv"]) == (8, 7)
 
 
+def test_a_doubtful_robot_is_shown_with_a_warning(tmp_path: Path):
+    links = LINK.format(name="base", ixx=0.2) + LINK.format(name="rod", ixx=20.0)
+    result = invoke("info", write(tmp_path / "odd.urdf", STICK.format(links=links)))
+    assert result.exit_code == 0
+    assert result.stdout.startswith("stick: 1 body")
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("phipsi: warning: ") and "rod" in line
+
+
 def test_demo_passes():
     result = invoke("demo", "--seed", "3")
     assert result.exit_code == 0, result.stdout
@@ -106,7 +118,7 @@ def test_doctor():
         (["info", "space_arm", "--base", "loose"], 2, "loose"),
         (["info", "space_arm", "--base", "free"], 2, "--base is for files"),
         (["info", "space_arm", "--jsn"], 2, "--jsn"),
-        (["demo", "--seed", "x"], 2, "x"),
+        (["demo", "--seed", "x"], 2, "--seed"),
         (["--verson"], 2, "--verson"),
         (["info", "broken.urdf"], 1, ""),
         (["info", "empty.urdf"], 1, ""),

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from phipsi.algorithms.kinematics import center_of_mass, moving, posed
+from phipsi.algorithms.kinematics import center_of_mass, first_moment, moving, posed
 from phipsi.algorithms.mass_matrix import composite
 from phipsi.model import ModelError, Robot
 from phipsi.spatial import Force, Transform
+from phipsi.spatial import rotation as rot
 from phipsi.sweeps import Forest, forest, inward, local, program, total
 
 ABOUT = ("world", "com", "base")
@@ -29,7 +30,7 @@ def kinetic_energy(robot: Robot, q: Any, v: Any) -> Any:
 @program
 def potential_energy(robot: Robot, q: Any) -> Any:
     """−g · Σ m c, zero at the world origin; springs are not counted. Returns (…) [J]. Cost O(N)."""
-    return -(np.asarray(robot.gravity) @ (np.asarray(center_of_mass(robot, q)) * robot.mass))
+    return -(rot.scalars(robot.gravity) @ first_moment(robot, q))
 
 
 def _momenta(x: Forest) -> Forest:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from phipsi.conventions import REFERENCES, WORLD
-from phipsi.model import Robot
+from phipsi.model import ModelError, Robot
 from phipsi.spatial import Motion, Transform
 from phipsi.spatial import rotation as rot
 from phipsi.sweeps import Forest, forest, local, outward, program, stack, total, walk
@@ -40,6 +40,16 @@ def posed(x: Forest) -> Forest:
 def moving(x: Forest) -> Forest:
     """Every body's velocity `V` and Coriolis acceleration `a`."""
     return outward(velocity, x, V=Motion.zero())
+
+
+def first_moment(robot: Robot, q: Any) -> Any:
+    """Σ m c of all bodies about the world origin [kg·m]."""
+
+    def moment(k: Any) -> dict[str, Any]:
+        """m c = R h + m p"""
+        return {"moment": k.pose.rotation @ k.M.moment + k.pose.position * k.M.mass}
+
+    return total(local(moment, posed(forest(robot, q))), "moment", rot.zero())
 
 
 # ---- programs -----------------------------------------------------------------------------------
@@ -137,13 +147,9 @@ def jacobian_derivative(
 @program
 def center_of_mass(robot: Robot, q: Any) -> Any:
     """The centre of mass of all bodies in the world: Σ X_i h_i / Σ m_i, (…, 3) [m]. Cost O(N)."""
-
-    def moment(k: Any) -> dict[str, Any]:
-        """m c in the world"""
-        return {"moment": k.pose.rotation @ k.M.moment + k.pose.position * k.M.mass}
-
-    x = local(moment, posed(forest(robot, q)))
-    return total(x, "moment", rot.zero()) / robot.mass
+    if all(isinstance(b.mass, float) and b.mass == 0.0 for b in robot.bodies):
+        raise ModelError(f"robot {robot.name!r} has no moving mass, so no centre of mass")
+    return first_moment(robot, q) / robot.mass
 
 
 # ---- frames -------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import sys
+import warnings
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -21,6 +22,10 @@ class Base(StrEnum):
     free = "free"
 
 
+class BadUsage(Exception):
+    """The arguments make no sense; the message is one sentence."""
+
+
 class _Commands(TyperGroup):
     """Ends every error with one sentence on stderr: exit code 2 for bad usage, 1 for a failure."""
 
@@ -30,18 +35,27 @@ class _Commands(TyperGroup):
         if isinstance(sys.stdout, io.TextIOWrapper):
             sys.stdout.reconfigure(errors="replace")  # φ on a terminal that has none
         try:
-            code = super().main(*args, standalone_mode=False, **extra)
+            with warnings.catch_warnings():
+                warnings.showwarning = _warn
+                code = super().main(*args, standalone_mode=False, **extra)
             sys.stdout.flush()
         except BrokenPipeError:  # whoever read has gone; nothing is left to say
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             code = 1
         except (OSError, ImportError, pp.ModelError) as error:
             code = _complain(str(error), 1)
+        except BadUsage as error:
+            code = _complain(str(error), 2)
         except Exception as error:
-            if not hasattr(error, "format_message"):  # no usage error of typer's: a bug of ours
+            message = getattr(error, "format_message", None)
+            if message is None:  # no usage error of typer's: a bug of ours
                 raise
-            code = _complain(error.format_message(), 2)
+            code = _complain(message(), 2)
         sys.exit(code if isinstance(code, int) else 0)
+
+
+def _warn(message: Warning | str, *_: Any) -> None:
+    _complain(f"warning: {message}", 0)
 
 
 def _complain(message: str, code: int) -> int:
@@ -88,7 +102,9 @@ def demo(
 
 @app.command()
 def info(
-    robot: Annotated[str, typer.Argument(help="A URDF, MJCF or JSON file, or a packaged robot.")],
+    robot: Annotated[
+        str, typer.Argument(metavar="ROBOT", help="A URDF, MJCF or JSON file, or a packaged robot.")
+    ],
     base: Annotated[Base | None, typer.Option(help="How the root of a file is held.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON for other programs.")] = False,
 ) -> None:

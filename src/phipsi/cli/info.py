@@ -7,9 +7,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-import typer
-
 import phipsi as pp
+from phipsi.cli.app import BadUsage
 
 
 def run(name: str, base: str | None, as_json: bool) -> None:
@@ -35,13 +34,11 @@ def find(name: str, base: str | None = None) -> pp.Robot:
         return pp.load(name, base=base) if base else pp.load(name)
     if name in packaged:
         if base:
-            raise typer.BadParameter(
-                f"--base is for files; the packaged robot {name!r} has its own base."
-            )
+            raise BadUsage(f"--base is for files; the packaged robot {name!r} has its own base")
         return packaged[name]()
     close = get_close_matches(name, packaged)
-    hint = f"did you mean {close[0]!r}?" if close else "`phipsi robots` lists the packaged ones."
-    raise typer.BadParameter(f"there is no file and no packaged robot {name!r}; {hint}")
+    hint = f"did you mean {close[0]!r}?" if close else "`phipsi robots` lists the packaged ones"
+    raise BadUsage(f"there is no file and no packaged robot {name!r}; {hint}")
 
 
 def summary(robot: pp.Robot) -> dict[str, Any]:

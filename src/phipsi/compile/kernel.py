@@ -98,7 +98,7 @@ class Kernel:
         dtype = np.dtype(self.dtype)
         outputs = BACKENDS[self.backend](self.graph, flat, dtype)
         shaped = [
-            y.reshape(*batch, *f.shape) for y, f in zip(outputs, self.results.leaves, strict=True)
+            y.reshape((*batch, *f.shape)) for y, f in zip(outputs, self.results.leaves, strict=True)
         ]
         if out is None:
             return self.results.pack([y[()] for y in shaped])

@@ -452,10 +452,6 @@ def _op(name: str) -> Callable[..., Node]:
     return lambda *xs: xs[0].tracer.apply(name, *xs)
 
 
-def _arctan(x: Node) -> Node:
-    return x.arctan2(1.0)
-
-
 UFUNCS: dict[Any, Callable[..., Any]] = {
     ufunc: _traced(function, ufunc)
     for ufunc, function in (
@@ -479,7 +475,7 @@ UFUNCS: dict[Any, Callable[..., Any]] = {
         (np.tan, lambda x: x.sin() / x.cos()),
         (np.arcsin, lambda x: x.arctan2(((1.0 - x) * (1.0 + x)).sqrt())),
         (np.arccos, lambda x: ((1.0 - x) * (1.0 + x)).sqrt().arctan2(x)),
-        (np.arctan, _arctan),
+        (np.arctan, lambda x: x.arctan2(1.0)),
         (np.arctan2, _op("atan2")),
         (np.hypot, lambda x, y: (x * x + y * y).sqrt()),
         (np.exp, _op("exp")),
@@ -500,8 +496,11 @@ UFUNCS: dict[Any, Callable[..., Any]] = {
         (np.equal, _op("equal")),
         (np.not_equal, lambda a, b: 1.0 - _op("equal")(a, b)),
         (np.logical_and, _op("min")),
+        (np.bitwise_and, _op("min")),
         (np.logical_or, _op("max")),
+        (np.bitwise_or, _op("max")),
         (np.logical_not, lambda a: 1.0 - a),
+        (np.invert, lambda a: 1.0 - a),
         (np.isnan, lambda a: 1.0 - _op("equal")(a, a)),
         (np.deg2rad, lambda x: x * (math.pi / 180)),
         (np.radians, lambda x: x * (math.pi / 180)),

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 MAX_BYTES = 64_000_000
 """No description longer than this is read."""
-MAX_ELEMENTS = 1_000_000
+MAX_ELEMENTS = 500_000
 """No XML document with more elements is read."""
 MAX_DEPTH = 1_000
 """No document nested deeper is read."""
@@ -23,10 +23,11 @@ MAX_NAME = 1_000
 """No longer name is accepted."""
 
 
-def quoted(value: Any) -> str:
-    """The value as it is shown in a message: one line, at most 60 characters."""
-    shown = repr(value[:100] if isinstance(value, str | bytes) else value)
-    return shown if len(shown) <= 60 else shown[:57] + "..."
+def quoted(value: Any, width: int = 60) -> str:
+    """The value as it is shown in a message: one line, at most so many characters."""
+    shown = repr(value[:width] if isinstance(value, str | bytes) else value)
+    cut = isinstance(value, str | bytes) and len(value) > width
+    return shown if len(shown) <= width and not cut else shown[: width - 3] + "..."
 
 
 def name(where: str, value: Any) -> str:
@@ -63,7 +64,7 @@ def is_text(source: Any) -> TypeGuard[str | bytes]:
 
 def read(path: str | os.PathLike[str]) -> bytes:
     """The content of a regular file of bounded size."""
-    shown = quoted(str(path))
+    shown = quoted(str(path), 200)
     try:
         status = Path(path).stat()
         if stat.S_ISDIR(status.st_mode):

@@ -52,9 +52,8 @@ def from_tree(root: Element, *, base: Base, strict: bool) -> Robot:
     _refuse_xacro(root)
     links = {_name(link): link for link in root.findall("link")}
     joints = [(_name(joint), joint) for joint in root.findall("joint")]
-    parents = {_end(name, joint, "child", links): joint for name, joint in joints}
     _check_unique(root, joints)
-    trunk = _root_link(links, parents)
+    trunk = _root_link(links, joints)
     builder = Builder(root.get("name") or "robot")
     called = {WORLD: _RENAMED}
     if base == "free":
@@ -106,8 +105,15 @@ def _end(name: str, joint: Element, role: str, links: dict[str, Element]) -> str
     return link
 
 
-def _root_link(links: dict[str, Element], parents: dict[str, Element]) -> str:
-    roots = [name for name in links if name not in parents]
+def _root_link(links: dict[str, Element], joints: list[tuple[str, Element]]) -> str:
+    inboard: dict[str, str] = {}
+    for name, joint in joints:
+        child = _end(name, joint, "child", links)
+        if child in inboard:
+            both = f"{untrusted.quoted(inboard[child])} and {untrusted.quoted(name)}"
+            raise ModelError(f"link {untrusted.quoted(child)} is the child of two joints, {both}")
+        inboard[child] = name
+    roots = [name for name in links if name not in inboard]
     if not links:
         raise ModelError("the URDF has no <link>")
     if not roots:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from phipsi.model.builder import Builder
 
 SINGULAR = 1e-12
-"""A hinge whose articulated inertia is below this fraction of its robot's is singular."""
+"""A hinge is singular whose articulated inertia is below this fraction of its locked one."""
 
 PER_V = ("velocity", "effort", "armature", "damping", "stiffness", "friction", "backlash")
 """The arrays of a hinge with nv numbers."""
@@ -187,17 +187,13 @@ def placement(where: str, pose: Transform) -> None:
 
 def inertia(body: Body) -> Iterator[str]:
     """Raise on a negative mass or non-finite numbers; yield a sentence per doubt."""
-    parameters = np.asarray(body.inertia.parameters, float)
     where = f"body {body.name!r}"
-    if not np.isfinite(parameters).all():
+    if not np.isfinite(np.asarray(body.inertia.parameters, float)).all():
         raise ModelError(f"{where} has an inertia that is not finite")
-    mass = parameters[0]
-    if mass < 0:
-        raise ModelError(f"{where} has negative mass {mass:g} kg")
-    com = parameters[1:4] / mass if mass > 0 else np.zeros(3)
-    central = body.inertia.shifted(rot.scalars(-com))
-    moments = np.linalg.eigvalsh(np.asarray(central.J, float))
-    slack = 1e-9 * max(np.abs(moments).max(), mass * (com @ com))
+    if body.mass < 0:
+        raise ModelError(f"{where} has negative mass {body.mass:g} kg")
+    moments, scale = _principal(body)
+    slack = 1e-9 * scale
     if moments[0] < -slack:
         yield (
             f"{where} has an inertia that is not positive semidefinite "
@@ -213,20 +209,22 @@ def inertia(body: Body) -> Iterator[str]:
 def regular(robot: Robot) -> None:
     """Every hinge has inertia to move: D > 0 at a generic state.
 
-    Runs the articulated-body recursion (theory.md section 3) on numbers where some body is massless
-    or a point or rod along its hinge; a body of full inertia cannot be singular.
+    Runs the articulated-body recursion (theory.md section 3) on numbers, unless every body has
+    inertia in all directions: then no hinge can be singular.
     """
+    if all(_full(body) for body in robot.bodies):
+        return
     q, _ = robot.random_state(0)
-    received: list[Any] = [b.inertia.articulated for b in robot.bodies]
+    free: list[Any] = [b.inertia.articulated for b in robot.bodies]
+    locked = list(free)
     for i in reversed(range(robot.nb)):
-        h, P = robot.hinges[i], received[i]
+        h, P = robot.hinges[i], free[i]
         x = rot.scalars(q[h.q])
         H = h.kind.map(h, x)
-        U = P @ H.T
-        matrix = H.inner(U) + np.diag(h.armature).astype(object)
-        dense = np.asarray(matrix, float)
-        scale = np.abs(np.asarray(P.matrix, float)).max() + np.abs(h.armature).max()
-        if np.linalg.eigvalsh(dense)[0] <= SINGULAR * scale:
+        U, armature = P @ H.T, np.diag(h.armature).astype(object)
+        D = H.inner(U) + armature
+        scale = np.abs(np.asarray(H.inner(locked[i] @ H.T) + armature, float)).max()
+        if np.linalg.eigvalsh(np.asarray(D, float))[0] <= SINGULAR * scale:
             raise ModelError(
                 f"hinge {h.name!r} moves body {h.child!r}, which has no inertia along it: give the "
                 "body a mass and an inertia, weld it, or give the hinge an armature"
@@ -234,8 +232,23 @@ def regular(robot: Robot) -> None:
         parent = robot.parents[i]
         if parent >= 0:
             phi = h.placement @ h.kind.pose(h, x)
-            released = P.released(Gain(U, Pivot(matrix)))
-            received[parent] = received[parent] + phi.congruence(released)
+            free[parent] = free[parent] + phi.congruence(P.released(Gain(U, Pivot(D))))
+            locked[parent] = locked[parent] + phi.congruence(P)
+
+
+def _principal(body: Body) -> tuple[np.ndarray, float]:
+    """The principal moments about the centre of mass, and what their rounding is relative to."""
+    mass = float(body.mass)
+    com = np.asarray(body.inertia.moment, float) / mass if mass > 0 else np.zeros(3)
+    central = body.inertia.shifted(rot.scalars(-com))
+    moments = np.linalg.eigvalsh(np.asarray(central.J, float))
+    return moments, max(np.abs(moments).max(), mass * (com @ com))
+
+
+def _full(body: Body) -> bool:
+    """The spatial inertia is positive definite beyond doubt."""
+    moments, scale = _principal(body)
+    return body.mass > 0 and moments[0] > 1e-6 * scale
 
 
 def _shown(moments: np.ndarray) -> str:

@@ -20,6 +20,8 @@ from phipsi.spatial.rotation import (
 )
 from phipsi.spatial.vectors import Force, Motion
 
+_LOWER = np.tril_indices(3)
+
 
 @dataclass(frozen=True, slots=True)
 class SpatialInertia:
@@ -116,7 +118,7 @@ class ArticulatedInertia:
         """The same inertia about an origin at −l: C' = C + l~M, J' = J + l~C* − C'l~."""
         lx = skew(l)
         C = self.C + lx @ self.M
-        lower = (lx @ self.C.T - C @ lx)[np.tril_indices(3)]
+        lower = (lx @ self.C.T - C @ lx)[_LOWER]
         return ArticulatedInertia(self.J + symmetric(*lower), C, self.M)
 
     def released(self, G: Gain) -> ArticulatedInertia:
@@ -125,9 +127,9 @@ class ArticulatedInertia:
         for u, inverse in G.ranks():
             a, b = u.angular, u.linear
             sa, sb = a * inverse, b * inverse
-            J = J - symmetric(*np.outer(sa, a)[np.tril_indices(3)])
+            J = J - symmetric(*np.outer(sa, a)[_LOWER])
             C = C - np.outer(sa, b)
-            M = M - symmetric(*np.outer(sb, b)[np.tril_indices(3)])
+            M = M - symmetric(*np.outer(sb, b)[_LOWER])
         return ArticulatedInertia(J, C, M)
 
     @property

@@ -1,0 +1,1 @@
+"""Timings of phipsi beside its peers: `python -m benchmarks`."""

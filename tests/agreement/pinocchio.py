@@ -1,0 +1,154 @@
+"""phipsi beside Pinocchio on one URDF: the largest relative difference of each quantity."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+
+import phipsi as pp
+
+STATES = 3
+TOLERANCE = 1e-10
+
+
+@dataclass
+class Agreement:
+    """What came of one file with one base."""
+
+    file: str
+    base: str
+    nv: int = 0
+    errors: dict[str, float] = field(default_factory=dict)
+    refused: str = ""
+    verdict: str = ""
+
+    @property
+    def agrees(self) -> bool:
+        """Every quantity within tolerance, or long double says that phipsi is the nearer one."""
+        return not self.refused and (
+            max(self.errors.values(), default=0.0) <= TOLERANCE or self.verdict.startswith("phipsi")
+        )
+
+
+def difference(ours: Any, theirs: Any) -> float:
+    """Largest difference over largest value."""
+    ours, theirs = np.asarray(ours), np.asarray(theirs)
+    if not ours.size:
+        return 0.0
+    largest = np.abs(theirs).max()
+    gap = float(np.abs(ours - theirs).max())
+    return gap / largest if largest > 0 else gap
+
+
+class Side:
+    """One robot in both libraries, its states and how vectors are matched by joint name."""
+
+    def __init__(self, path: Path, base: str) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", pp.ModelWarning)
+            self.robot = pp.load(path, base=base)
+        free = (pin.JointModelFreeFlyer(),) if base == "free" else ()
+        self.model = pin.buildModelFromUrdf(str(path), *free)
+        self.data = self.model.createData()
+        self.order = np.concatenate(
+            [np.zeros(0, int), *(self._places(h) for h in self.robot.hinges)]
+        ).astype(int)
+
+    def _places(self, h: pp.Hinge) -> np.ndarray:
+        joint = self.model.joints[self.model.getJointId(h.name)]
+        start = joint.idx_v
+        if h.kind.name == "free":
+            return start + np.array([3, 4, 5, 0, 1, 2])
+        return start + np.arange(h.kind.nv)
+
+    def theirs(self, x: np.ndarray) -> np.ndarray:
+        """Our joint vector in their order."""
+        out = np.empty_like(x)
+        out[self.order] = x
+        return out
+
+    def quantities(self, q: Any, v: Any, a: Any, tau: Any) -> dict[str, tuple[Any, Any]]:
+        """Pairs (ours, theirs), both in our layout."""
+        robot, model, data, order = self.robot, self.model, self.data, self.order
+        pq = pp.interop.to_pinocchio(robot, q, joints=model)
+        pv, pa, pt = self.theirs(v), self.theirs(a), self.theirs(tau)
+        twist = [3, 4, 5, 0, 1, 2]
+        pairs: dict[str, tuple[Any, Any]] = {
+            "forward_dynamics": (
+                pp.forward_dynamics(robot, q, v, tau), pin.aba(model, data, pq, pv, pt)[order]),
+            "inverse_dynamics": (
+                pp.inverse_dynamics(robot, q, v, a), pin.rnea(model, data, pq, pv, pa)[order]),
+            "bias_force": (
+                pp.bias_force(robot, q, v),
+                pin.nonLinearEffects(model, data, pq, pv)[order]),
+        }  # fmt: skip
+        mass = pin.crba(model, data, pq)
+        mass = np.triu(mass) + np.triu(mass, 1).T
+        pairs["mass_matrix"] = pp.mass_matrix(robot, q), mass[np.ix_(order, order)]
+        inverse = pin.computeMinverse(model, data, pq)
+        inverse = np.triu(inverse) + np.triu(inverse, 1).T
+        pairs["mass_matrix_inverse"] = (
+            pp.mass_matrix_inverse(robot, q), inverse[np.ix_(order, order)])  # fmt: skip
+        pairs["center_of_mass"] = pp.center_of_mass(robot, q), pin.centerOfMass(model, data, pq)
+        pairs["potential_energy"] = (
+            pp.potential_energy(robot, q), pin.computePotentialEnergy(model, data, pq))  # fmt: skip
+        momentum = pin.computeCentroidalMomentum(model, data, pq, pv).vector[twist]
+        pairs["momentum"] = pp.momentum(robot, q, v, about="com"), momentum
+        pin.computeJointJacobians(model, data, pq)
+        pin.updateFramePlacements(model, data)
+        ours, theirs = [], []
+        for i, frame in enumerate(model.frames):
+            if frame.type != pin.FrameType.BODY or frame.name == "universe":
+                continue
+            name = "world_link" if frame.name == "world" and self.robot.nb and (
+                "world_link" in [b.name for b in robot.bodies]) else frame.name
+            J = pin.getFrameJacobian(model, data, i, pin.ReferenceFrame.LOCAL)
+            theirs.append(J[np.ix_(twist, order)])
+            ours.append(pp.jacobian(robot, q, name))
+        pairs["jacobian"] = np.array(ours), np.array(theirs)
+        return pairs
+
+
+EXACT: dict[str, Callable[..., Any]] = {
+    "forward_dynamics": lambda r, q, v, a, tau: pp.forward_dynamics.function(r, q, v, tau),
+    "inverse_dynamics": lambda r, q, v, a, tau: pp.inverse_dynamics.function(r, q, v, a),
+    "bias_force": lambda r, q, v, a, tau: pp.inverse_dynamics.function(r, q, v, 0 * v),
+    "mass_matrix": lambda r, q, v, a, tau: pp.mass_matrix.function(r, q),
+    "mass_matrix_inverse": lambda r, q, v, a, tau: pp.mass_matrix_inverse.function(r, q),
+    "center_of_mass": lambda r, q, v, a, tau: pp.center_of_mass.function(r, q),
+}
+"""The algorithms run as they are over long double scalars, no compiler in between."""
+
+
+def compare(path: Path, base: str, root: Path) -> Agreement:
+    """Both libraries on one file at several random states."""
+    result = Agreement(str(path.relative_to(root)), base)
+    try:
+        side = Side(path, base)
+    except (ValueError, RuntimeError) as error:
+        result.refused = f"{type(error).__name__}: {error}".splitlines()[0]
+        return result
+    result.nv = side.robot.nv
+    rng = np.random.default_rng(0)
+    for _ in range(STATES):
+        q, v = side.robot.random_state(rng)
+        a, tau = rng.normal(size=(2, side.robot.nv))
+        for name, (ours, theirs) in side.quantities(q, v, a, tau).items():
+            error = difference(ours, theirs)
+            result.errors[name] = max(error, result.errors.get(name, 0.0))
+            if error > TOLERANCE and name in EXACT:
+                state = (np.array(x, np.longdouble).astype(object) for x in (q, v, a, tau))
+                exact = EXACT[name](side.robot, *state).astype(np.longdouble)
+                off, their = difference(ours, exact), difference(theirs, exact)
+                nearer = "phipsi" if off <= their else "Pinocchio"
+                result.verdict = (
+                    f"{nearer} is nearer to long double in {name}: "
+                    f"phipsi {off:.1e}, Pinocchio {their:.1e}"
+                )
+    return result

@@ -1,0 +1,252 @@
+"""Programs: calling, batching, compiling, showing, and what wrong arguments get."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import phipsi as pp
+from tests.zoo import State, close, random_forest
+
+ROBOT = pp.robots.double_pendulum()
+S = State(ROBOT)
+
+
+def test_lists_integers_strides_and_read_only_arrays_are_arrays() -> None:
+    a = pp.forward_dynamics(ROBOT, S.q, S.v, S.tau)
+    close(pp.forward_dynamics(ROBOT, S.q.tolist(), tuple(S.v), S.tau), a)
+    wide = np.stack([S.q, 0 * S.q], axis=-1)
+    close(pp.forward_dynamics(ROBOT, wide[:, 0], S.v, S.tau), a)
+    frozen = S.q.copy()
+    frozen.flags.writeable = False
+    close(pp.forward_dynamics(ROBOT, frozen, S.v, S.tau), a)
+    fortran = np.asfortranarray(np.tile(S.q, (3, 1)))
+    close(pp.forward_dynamics(ROBOT, fortran, S.v, S.tau), np.tile(a, (3, 1)))
+    zeros = pp.forward_dynamics(ROBOT, [0, 0], [0, 0], [1, 0])
+    close(zeros, pp.forward_dynamics(ROBOT, np.zeros(2), np.zeros(2), np.array([1.0, 0.0])))
+
+
+def test_batches_broadcast() -> None:
+    q = np.tile(S.q, (4, 1, 1))
+    tau = np.random.default_rng(0).normal(size=(3, 2))
+    a = pp.forward_dynamics(ROBOT, q, S.v, tau)
+    assert a.shape == (4, 3, 2)
+    close(a[2, 1], pp.forward_dynamics(ROBOT, S.q, S.v, tau[1]))
+    assert pp.forward_dynamics(ROBOT, np.zeros((0, 2)), S.v, S.tau).shape == (0, 2)
+    assert pp.kinetic_energy(ROBOT, q, S.v).shape == (4, 1)
+    assert isinstance(pp.kinetic_energy(ROBOT, S.q, S.v), float)
+
+
+def test_single_precision_in_single_precision_out() -> None:
+    a = pp.forward_dynamics(ROBOT, *(x.astype(np.float32) for x in (S.q, S.v, S.tau)))
+    assert a.dtype == np.float32
+    close(a, pp.forward_dynamics(ROBOT, S.q, S.v, S.tau), 1e-5)
+    exact = pp.forward_dynamics(ROBOT, *(x.astype(np.longdouble) for x in (S.q, S.v, S.tau)))
+    assert exact.dtype == np.longdouble
+
+
+def test_a_nan_stays_in_its_row() -> None:
+    q = np.tile(S.q, (5, 1))
+    q[2, 0] = np.nan
+    a = pp.forward_dynamics(ROBOT, q, S.v, S.tau)
+    assert np.isnan(a[2]).all()
+    assert np.isfinite(a[[0, 1, 3, 4]]).all()
+
+
+def test_a_quaternion_of_any_length_is_the_rotation_it_means() -> None:
+    robot = random_forest(5, 3, kinds=("spherical", "free"), massless=False)
+    s = State(robot)
+    longer = s.q.copy()
+    for h in robot.hinges:
+        start = h.q.start + (h.kind.quaternion or 0)
+        longer[start : h.q.stop] *= -3.7
+    close(
+        pp.forward_dynamics(robot, longer, s.v, s.tau), pp.forward_dynamics(robot, s.q, s.v, s.tau)
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((np.zeros(3), S.v, S.tau), r"q has shape \(3,\), needs \(..., 2\)"),
+        ((S.q, np.zeros((2, 1)), S.tau), r"v has shape \(2, 1\), needs \(..., 2\)"),
+        ((S.q, 1.0, S.tau), r"v has shape \(\), needs"),
+        ((np.zeros((3, 2)), np.zeros((4, 2)), S.tau), r"batch shapes do not go together: q \(3,\)"),
+        ((S.q + 0j, S.v, S.tau), "q has dtype complex128, needs real numbers"),
+        ((["a", "b"], S.v, S.tau), "q has dtype .*, needs real numbers"),
+        (([[1.0], [1.0, 2.0]], S.v, S.tau), "q is a ragged sequence"),
+        ((S.q, S.v), "missing a required argument: 'tau'"),
+        ((S.q, S.v, S.tau, S.tau), "too many positional"),
+    ],
+)
+def test_wrong_arguments_get_one_sentence(arguments: tuple[Any, ...], message: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=message) as caught:
+        pp.forward_dynamics(ROBOT, *arguments)
+    assert "\n" not in str(caught.value)
+    assert str(caught.value).startswith("forward_dynamics")
+
+
+def test_wrong_names_get_one_sentence() -> None:
+    with pytest.raises(pp.ModelError, match="no frame 'hand'; its frames are"):
+        pp.jacobian(ROBOT, S.q, "hand")
+    with pytest.raises(ValueError, match="reference 'global' is not one of"):
+        pp.jacobian(ROBOT, S.q, ROBOT.bodies[0].name, reference="global")
+    with pytest.raises(TypeError, match="needs a Robot first"):
+        pp.forward_dynamics(S.q, S.v, S.tau)
+    with pytest.raises(pp.ModelError, match="fixed to the world"):
+        pp.forward_dynamics(ROBOT, S.q, S.v, S.tau, external={"world": np.zeros(6)})
+    with pytest.raises(ValueError, match="needs 6 numbers"):
+        pp.forward_dynamics(ROBOT, S.q, S.v, S.tau, external={ROBOT.bodies[0].name: np.zeros(3)})
+    with pytest.raises(ValueError, match="factor 'x' is not one of"):
+        pp.mass_matrix_sqrt_product(ROBOT, S.q, S.v, factor="x")
+    with pytest.raises(ValueError, match="about 'x' is not one of"):
+        pp.momentum(ROBOT, S.q, S.v, about="x")
+
+
+def test_kernels() -> None:
+    kernel = pp.forward_dynamics.compile(ROBOT)
+    a = pp.forward_dynamics(ROBOT, S.q, S.v, S.tau)
+    close(kernel(S.q, S.v, S.tau), a)
+    close(kernel(S.q, tau=S.tau, v=S.v), a)
+    out = np.empty(2)
+    assert kernel(S.q, S.v, S.tau, out=out) is out
+    close(out, a)
+    assert "q, v, tau" in repr(kernel)
+    for wrong, message in (
+        ({"out": np.empty(3)}, "needs"),
+        ({"out": np.empty(2, np.float32)}, "float32"),
+        ({"out": [1.0, 2.0]}, "results"),
+        ({"speed": 1.0}, "'speed' is not an argument"),
+        ({"q": S.q}, "given twice"),
+    ):
+        with pytest.raises((ValueError, TypeError), match=message):
+            kernel(S.q, S.v, S.tau, **wrong)
+    with pytest.raises(TypeError, match="misses 'tau'"):
+        kernel(S.q, S.v)
+    with pytest.raises(TypeError, match="takes 3 arrays"):
+        kernel(S.q, S.v, S.tau, S.tau)
+    single = pp.forward_dynamics.compile(ROBOT, dtype="float32")(S.q, S.v, S.tau)
+    assert single.dtype == np.float32
+    with pytest.raises(ValueError, match="dtype 'float16' is not one of"):
+        pp.forward_dynamics.compile(ROBOT, dtype="float16")
+    with pytest.raises(ValueError, match="backend 'abacus' is not in this version"):
+        pp.forward_dynamics.compile(ROBOT, backend="abacus")
+    with pytest.raises(ValueError, match="one thread"):
+        pp.forward_dynamics.compile(ROBOT, threads=4)
+    with pytest.raises(TypeError, match="has no argument 'speed'"):
+        pp.forward_dynamics.compile(ROBOT, speed=1.0)
+
+
+def test_several_results_come_named_and_in_place() -> None:
+    kernel = pp.articulated_inertias.compile(ROBOT)
+    result = kernel(S.q)
+    assert result._fields == ("P", "D", "G")
+    outs = [np.empty_like(x) for x in result]
+    kernel(S.q, out=outs)
+    for x, y in zip(result, outs, strict=True):
+        close(y, x)
+
+
+def test_constants_become_inputs() -> None:
+    robot = pp.robots.space_arm()
+    s, body, hinge = State(robot, (3,)), robot.bodies[-1].name, robot.hinges[-1].name
+    names = ("gravity", f"inertia:{body}", f"armature:{hinge}", f"placement:{hinge}")
+    kernel = pp.inverse_dynamics.compile(robot, inputs=names)
+    same = kernel(s.q, s.v, s.a, *map(robot.parameter, names))
+    close(same, pp.inverse_dynamics(robot, s.q, s.v, s.a))
+    g = np.random.default_rng(0).normal(size=(3, 3))
+    rows = kernel(s.q, s.v, s.a, g, *map(robot.parameter, names[1:]))
+    for i in range(3):
+        close(rows[i], pp.inverse_dynamics(robot.with_gravity(g[i]), s.q[i], s.v[i], s.a[i]))
+    heavy = robot.parameter(names[1]) * 2
+    other = robot.with_parameters({names[1]: heavy})
+    values = {**{n: robot.parameter(n) for n in names}, names[1]: heavy}
+    close(kernel(s.q, s.v, s.a, **values), pp.inverse_dynamics(other, s.q, s.v, s.a))
+    with pytest.raises(pp.ModelError, match="no parameter 'colour'"):
+        pp.inverse_dynamics.compile(robot, inputs=("colour",))
+    with pytest.raises(pp.ModelError, match="no body 'nobody'"):
+        pp.inverse_dynamics.compile(robot, inputs=("inertia:nobody",))
+
+
+def test_external_forces_in_a_kernel() -> None:
+    robot = pp.robots.space_arm()
+    s = State(robot)
+    kernel = pp.forward_dynamics.compile(robot, external={"tool": np.zeros(6)})
+    wrench = np.arange(6.0)
+    a = pp.forward_dynamics(robot, s.q, s.v, s.tau, external={"tool": wrench})
+    close(kernel(s.q, s.v, s.tau, {"tool": wrench}), a)
+    with pytest.raises(TypeError, match="must be a mapping with keys"):
+        kernel(s.q, s.v, s.tau, wrench)
+
+
+@pp.program(shapes={"gain": ("nv", "nv"), "t": ()}, static=("steps",))
+def drive(robot: pp.Robot, q: Any, v: Any, target: Any, gain: Any, t: Any, steps: int = 1) -> Any:
+    """A closed loop of a user."""
+    tau = gain @ robot.difference(q, target) - 2.0 * v + pp.gravity_force(robot, q) * np.cos(t)
+    tau = pp.where(np.abs(tau) > 5.0, 5.0 * np.sign(tau), tau)
+    return {"tau": tau, "a": pp.forward_dynamics(robot, q, v, tau) * steps}
+
+
+def test_users_programs_compile_whole() -> None:
+    gain, target, t = np.array([[10.0, 1.0], [1.0, 8.0]]), np.ones((6, 2)), np.arange(6.0)
+    result = drive(ROBOT, S.q, S.v, target, gain, t, steps=2)
+    assert result["a"].shape == (6, 2)
+    for i in range(6):
+        tau = gain @ (target[i] - S.q) - 2 * S.v + pp.gravity_force(ROBOT, S.q) * np.cos(t[i])
+        tau = np.clip(tau, -5, 5)
+        close(result["tau"][i], tau)
+        close(result["a"][i], 2 * pp.forward_dynamics(ROBOT, S.q, S.v, tau))
+    kernel = drive.compile(ROBOT, target=np.zeros(2))
+    close(kernel(S.q, S.v, target, gain, t)["tau"], result["tau"])
+    with pytest.raises(TypeError, match="cannot know the shape of 'target'"):
+        drive.compile(ROBOT)
+
+
+def test_a_program_inside_a_program_checks_shapes_too() -> None:
+    @pp.program
+    def wrong(robot: pp.Robot, q: Any) -> Any:
+        return pp.gravity_force(robot, q[:1])
+
+    with pytest.raises(ValueError, match=r"gravity_force: q has shape \(1,\), needs \(2,\)"):
+        wrong(ROBOT, S.q)
+
+    @pp.program
+    def nothing(robot: pp.Robot, q: Any) -> Any:
+        pp.gravity_force(robot, q)
+
+    with pytest.raises(pp.ModelError, match="returned nothing"):
+        nothing(ROBOT, S.q)
+
+
+def test_show_at_every_stage() -> None:
+    assert "D⁻¹" in pp.forward_dynamics.show(ROBOT, stage="operators")
+    sweeps = pp.forward_dynamics.show(ROBOT)
+    assert [line.split()[0] for line in sweeps.splitlines()[1:]] == [
+        "outward", "inward", "inward", "outward"]  # fmt: skip
+    assert "forward_dynamics = [" in pp.forward_dynamics.show(ROBOT, stage="graph")
+    with pytest.raises(ValueError, match="stage 'soup' is not in this version"):
+        pp.forward_dynamics.show(ROBOT, stage="soup")
+
+
+def test_a_robot_that_cannot_move_has_empty_results() -> None:
+    still = ROBOT.locked([h.name for h in ROBOT.hinges])
+    q, v = still.random_state(0)
+    assert still.nv == 0
+    assert pp.forward_dynamics(still, q, v, v).shape == (0,)
+    assert pp.mass_matrix(still, q).shape == (0, 0)
+    assert pp.mass_matrix_inverse(still, q).shape == (0, 0)
+    assert pp.poses(still, q).shape == (0, 4, 4)
+    assert pp.velocities(still, q, v).shape == (0, 6)
+    assert pp.kinetic_energy(still, q, v) == 0.0
+    assert pp.passive_forces(still, q, v).shape == (0,)
+    with pytest.raises(pp.ModelError, match="no moving mass"):
+        pp.center_of_mass(still, q)
+
+
+def test_a_step_that_asks_too_early_is_told_what_is_known() -> None:
+    from phipsi.sweeps import forest, local
+
+    with pytest.raises(AttributeError, match="no sweep has given body .* a field 'P'"):
+        local(lambda k: {"x": k.P}, forest(ROBOT, S.q))
