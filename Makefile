@@ -16,8 +16,9 @@ demo: .venv/.core ## compute and check the dynamics of a free-flying arm
 test: .venv/.dev ## run the tests (a minute or two)
 	@$(BIN)/python -m pytest -q -n auto
 
-test-all: .venv/.dev ## run the slow tests too
+test-all: .venv/.dev ## run the slow tests too, and write docs/agreement.md anew
 	@$(BIN)/python -m pytest -q -n auto -m "slow or not slow"
+	@$(BIN)/python -m tests.agreement
 
 lint: .venv/.dev ## check style, types and the layers
 	@$(BIN)/ruff check .

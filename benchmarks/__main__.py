@@ -55,7 +55,10 @@ def main() -> None:
     data, pool = model.createData(), pin.ModelPool(model, 1)
 
     console = Console(highlight=False)
-    console.print(f"import phipsi {1e3 * import_time():.0f} ms")
+    used = import_time("; phipsi.forward_dynamics")
+    console.print(
+        f"import phipsi {1e3 * import_time():.0f} ms, with the algorithms {1e3 * used:.0f} ms"
+    )
     console.print(f"load UR5 (first import of the loader included) {1e3 * (loaded - start):.0f} ms")
     console.print(f"trace forward dynamics {1e3 * (traced - loaded):.0f} ms: {kernel}")
 

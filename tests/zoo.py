@@ -19,7 +19,9 @@ def random_inertia(rng: np.random.Generator) -> dict[str, Any]:
     mass, points = rng.uniform(0.5, 2.0, 8), rng.normal(0, 0.3, (8, 3))
     com = mass @ points / mass.sum()
     d = points - com
-    inertia = np.einsum("i,ijk->jk", mass, (d**2).sum(1)[:, None, None] * np.eye(3)) - (d.T * mass) @ d
+    inertia = (
+        np.einsum("i,ijk->jk", mass, (d**2).sum(1)[:, None, None] * np.eye(3)) - (d.T * mass) @ d
+    )
     return {"mass": mass.sum(), "com": com, "inertia": inertia}
 
 
@@ -42,7 +44,7 @@ def random_builder(
     for i, p in enumerate(parents):
         kind = str(rng.choice(kinds))
         bound = p < 0 and roots is not None
-        if bound:
+        if p < 0 and roots is not None:
             kind = str(rng.choice(roots))
         ghost = massless and not bound and i not in leaves and rng.random() < 0.25
         if ghost:

@@ -5,52 +5,39 @@
     q, v = robot.random_state(0)
     qdd = pp.forward_dynamics(robot, q, v, tau)
 
-Conventions are in `phipsi.conventions`. Everything is imported when first used.
+Conventions are in `phipsi.conventions`. Everything is imported when first used; the list of public
+names and their homes is the stub `__init__.pyi`.
 """
 
 from __future__ import annotations
 
+import ast
 import importlib
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 __version__ = "0.1.0"
 
-_MODULES = {
-    "robots": "phipsi.model.robots",
-    "linalg": "phipsi.compile.linalg",
-    "interop": "phipsi.interop",
-    "conventions": "phipsi.conventions",
-}
-_NAMES = {
-    "phipsi.model": (
-        "Body", "Builder", "Frame", "Hinge", "Mimic", "ModelError", "ModelWarning", "Robot",
-        "combine",
-    ),
-    "phipsi.model.load": ("load", "save"),
-    "phipsi.spatial": ("Transform",),
-    "phipsi.compile": ("Kernel", "TraceError", "repeat", "where"),
-    "phipsi.sweeps": ("Program", "program"),
-    "phipsi.algorithms": (
-        "Articulated", "accelerations", "articulated_inertias", "bias_force", "center_of_mass",
-        "coriolis_matrix", "coriolis_product", "forward_dynamics", "frame_pose", "frame_velocity",
-        "gravity_force", "inverse_dynamics", "jacobian", "jacobian_derivative", "kinetic_energy",
-        "mass_matrix", "mass_matrix_inverse", "mass_matrix_logdet", "mass_matrix_product",
-        "mass_matrix_solve", "mass_matrix_sqrt_product", "momentum", "momentum_matrix",
-        "passive_forces", "poses", "potential_energy", "regressor", "velocities",
-    ),
-}  # fmt: skip
-_HOME = {name: module for module, names in _NAMES.items() for name in names}
 
-__all__ = sorted([*_MODULES, *_HOME, "__version__"])  # pyright: ignore[reportUnsupportedDunderAll]
+def _homes() -> dict[str, str]:
+    """The module of each public name, read from the stub."""
+    stub = ast.parse(Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
+    imports = (node for node in stub.body if isinstance(node, ast.ImportFrom))
+    return {name.name: str(node.module) for node in imports for name in node.names}
+
+
+_HOMES = _homes()
+__all__ = ["__version__", *sorted(_HOMES)]  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        value: Any = importlib.import_module(_MODULES[name])
-    elif name in _HOME:
-        value = getattr(importlib.import_module(_HOME[name]), name)
-    else:
+    if name not in _HOMES:
         raise AttributeError(f"module 'phipsi' has no attribute {name!r}")
+    home = _HOMES[name]
+    if home == __name__:
+        return importlib.import_module(f"{home}.{name}")
+    module = importlib.import_module(home)
+    value = getattr(module, name, None) or importlib.import_module(f"{home}.{name}")
     globals()[name] = value
     return value
 

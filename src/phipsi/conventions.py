@@ -11,9 +11,9 @@ Bodies
     moved by hinge i. The frame of a body is the one of its description, at the inboard hinge. The
     papers number tip to base: their k+1 is our parent, their k−1 our child.
 Transport
-    phi of body i is the pose of its frame in its parent's, T = T_placement · T_hinge(q), and acts as
-    φ = [[R, l~R], [0, R]]: `phi @ force` carries a force to the parent, `phi.T @ motion` carries a
-    motion from the parent.
+    phi of body i is the pose of its frame in its parent's, T = T_placement · T_hinge(q), and acts
+    as φ = [[R, l~R], [0, R]]: `phi @ force` carries a force to the parent, `phi.T @ motion` carries
+    a motion from the parent.
 Coordinates
     q (nq numbers) and v (nv numbers). Revolute, continuous, prismatic, helical: one number.
     Cylindrical: (angle, length). Universal: (first angle, second angle). Planar: q = (x, y, angle),

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import importlib
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
-import pinocchio as pin
 
 import phipsi as pp
+
+pin: Any = importlib.import_module("pinocchio")
 
 STATES = 3
 TOLERANCE = 1e-10
@@ -27,6 +29,7 @@ class Agreement:
     errors: dict[str, float] = field(default_factory=dict)
     refused: str = ""
     verdict: str = ""
+    note: str = ""
 
     @property
     def agrees(self) -> bool:
@@ -49,7 +52,7 @@ def difference(ours: Any, theirs: Any) -> float:
 class Side:
     """One robot in both libraries, its states and how vectors are matched by joint name."""
 
-    def __init__(self, path: Path, base: str) -> None:
+    def __init__(self, path: Path, base: Literal["fixed", "free"]) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", pp.ModelWarning)
             self.robot = pp.load(path, base=base)
@@ -78,7 +81,7 @@ class Side:
         robot, model, data, order = self.robot, self.model, self.data, self.order
         pq = pp.interop.to_pinocchio(robot, q, joints=model)
         pv, pa, pt = self.theirs(v), self.theirs(a), self.theirs(tau)
-        twist = [3, 4, 5, 0, 1, 2]
+        twist = np.array([3, 4, 5, 0, 1, 2])
         pairs: dict[str, tuple[Any, Any]] = {
             "forward_dynamics": (
                 pp.forward_dynamics(robot, q, v, tau), pin.aba(model, data, pq, pv, pt)[order]),
@@ -106,8 +109,13 @@ class Side:
         for i, frame in enumerate(model.frames):
             if frame.type != pin.FrameType.BODY or frame.name == "universe":
                 continue
-            name = "world_link" if frame.name == "world" and self.robot.nb and (
-                "world_link" in [b.name for b in robot.bodies]) else frame.name
+            name = (
+                "world_link"
+                if frame.name == "world"
+                and self.robot.nb
+                and ("world_link" in [b.name for b in robot.bodies])
+                else frame.name
+            )
             J = pin.getFrameJacobian(model, data, i, pin.ReferenceFrame.LOCAL)
             theirs.append(J[np.ix_(twist, order)])
             ours.append(pp.jacobian(robot, q, name))
@@ -126,7 +134,7 @@ EXACT: dict[str, Callable[..., Any]] = {
 """The algorithms run as they are over long double scalars, no compiler in between."""
 
 
-def compare(path: Path, base: str, root: Path) -> Agreement:
+def compare(path: Path, base: Literal["fixed", "free"], root: Path) -> Agreement:
     """Both libraries on one file at several random states."""
     result = Agreement(str(path.relative_to(root)), base)
     try:

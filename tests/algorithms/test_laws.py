@@ -185,9 +185,7 @@ def test_velocities_and_accelerations_are_derivatives_of_poses(robot: pp.Robot) 
         twist = np.linalg.inv(X) @ Xd
         close(V, [twist[2, 1], twist[0, 2], twist[1, 0], *twist[:3, 3]], 1e-6)
     for reference in ("local", "world"):
-        numeric = along(
-            robot, s, lambda q, v, r=reference: pp.velocities(robot, q, v, reference=r)
-        )
+        numeric = along(robot, s, lambda q, v, r=reference: pp.velocities(robot, q, v, reference=r))
         close(pp.accelerations(robot, s.q, s.v, s.a, reference=reference), numeric, 1e-6)
     classical = pp.accelerations(robot, s.q, s.v, s.a, reference="aligned", classical=True)
     numeric = along(robot, s, lambda q, v: pp.velocities(robot, q, v, reference="aligned"))
@@ -261,4 +259,6 @@ def test_cost_is_linear(n: int) -> None:
 
     for program in (pp.forward_dynamics, pp.inverse_dynamics, pp.mass_matrix_logdet):
         per_body = operations(program, 5 + n) - operations(program, 5)
-        assert per_body == pytest.approx(n * (operations(program, 45) - operations(program, 5)) / 40, rel=0.02)
+        assert per_body == pytest.approx(
+            n * (operations(program, 45) - operations(program, 5)) / 40, rel=0.02
+        )

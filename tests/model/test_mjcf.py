@@ -144,7 +144,10 @@ def test_a_free_joint_starts_at_rest():
 
 
 LEFT_OUT = {
-    "equality constraints": (ZOO["hinge"], '<equality><joint joint1="hinge" joint2="b"/></equality>'),
+    "equality constraints": (
+        ZOO["hinge"],
+        '<equality><joint joint1="hinge" joint2="b"/></equality>',
+    ),
     "tendon forces": (
         ZOO["hinge"],
         '<tendon><fixed stiffness="1"><joint joint="b" coef="1"/></fixed></tendon>',

@@ -20,8 +20,11 @@ BROKEN = {
 }
 """Files that no library reads, and why."""
 
-URDFS = {path.stem: path for path in sorted(ROBOTS.glob("**/*.urdf"))}
-"""The URDF files by name (of equally named ones the last)."""
+URDFS: dict[str, Path] = {}
+"""The URDF files by name, and by folder and name where two have the same."""
+for _path in sorted(ROBOTS.glob("**/*.urdf")):
+    _name = _path.stem if _path.stem not in URDFS else f"{_path.parents[1].name}/{_path.stem}"
+    URDFS[_name] = _path
 
 SOUND = {name: path for name, path in URDFS.items() if name not in SINGULAR | BROKEN}
 """Those that load."""

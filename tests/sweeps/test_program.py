@@ -94,7 +94,7 @@ def test_wrong_names_get_one_sentence() -> None:
     with pytest.raises(ValueError, match="reference 'global' is not one of"):
         pp.jacobian(ROBOT, S.q, ROBOT.bodies[0].name, reference="global")
     with pytest.raises(TypeError, match="needs a Robot first"):
-        pp.forward_dynamics(S.q, S.v, S.tau)
+        pp.forward_dynamics(S.q, S.q, S.v, S.tau)  # type: ignore[arg-type]
     with pytest.raises(pp.ModelError, match="fixed to the world"):
         pp.forward_dynamics(ROBOT, S.q, S.v, S.tau, external={"world": np.zeros(6)})
     with pytest.raises(ValueError, match="needs 6 numbers"):
@@ -248,5 +248,5 @@ def test_a_robot_that_cannot_move_has_empty_results() -> None:
 def test_a_step_that_asks_too_early_is_told_what_is_known() -> None:
     from phipsi.sweeps import forest, local
 
-    with pytest.raises(AttributeError, match="no sweep has given body .* a field 'P'"):
+    with pytest.raises(AttributeError, match=r"no sweep has given body .* a field 'P'"):
         local(lambda k: {"x": k.P}, forest(ROBOT, S.q))

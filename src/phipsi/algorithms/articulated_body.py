@@ -15,7 +15,7 @@ from phipsi.sweeps import forest, gather, inward, outward, program, stack
 
 def riccati(k: Any, children: list[Any]) -> dict[str, Any]:
     """P = M + Σ φP⁺φ*,  D = HPH* + A,  G = PH*D⁻¹,  P⁺ = P − GHP   [BI] Alg 2.2, [SOA] (4.1)"""
-    P = sum((c.phi.congruence(c.P_plus) for c in children), k.M.articulated)
+    P: Any = sum((c.phi.congruence(c.P_plus) for c in children), k.M.articulated)
     U = P @ k.H.T
     D = Pivot(k.H.inner(U) + np.diag(k.A))
     G = Gain(U, D)

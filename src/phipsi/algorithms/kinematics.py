@@ -66,7 +66,7 @@ def poses(robot: Robot, q: Any) -> Any:
 
 @program
 def frame_pose(robot: Robot, q: Any, frame: str) -> Any:
-    """The pose of a named frame (or body) in the world, (…, 4, 4) homogeneous [m]. Cost O(depth)."""
+    """The pose of a named frame or body in the world, (…, 4, 4) homogeneous [m]. Cost O(depth)."""
     return _frame(posed(forest(robot, q)), frame).matrix
 
 
@@ -82,7 +82,7 @@ def velocities(robot: Robot, q: Any, v: Any, *, reference: str = "local") -> Any
 
 @program
 def frame_velocity(robot: Robot, q: Any, v: Any, frame: str, *, reference: str = "local") -> Any:
-    """The spatial velocity of a named frame: V₀ = φ(i,0)*V_i, (…, 6) [rad/s, m/s]. Cost O(depth)."""
+    """The spatial velocity of a frame: V₀ = φ(i,0)*V_i, (…, 6) [rad/s, m/s]. Cost O(depth)."""
     x = posed(moving(forest(robot, q, v=v)))
     return expressed(_frame_velocity(x, frame), _frame(x, frame), reference).array
 

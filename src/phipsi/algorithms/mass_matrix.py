@@ -113,7 +113,7 @@ def mass_matrix_inverse(robot: Robot, q: Any) -> Any:
 
 @program(shapes={"x": ("nv",)})
 def mass_matrix_sqrt_product(robot: Robot, q: Any, x: Any, *, factor: str = "m") -> Any:
-    """Products with the square root of 𝓜 = m m*, m = (I + HφK)ℒ, ℓ = m⁻¹, D = ℒℒ* ([DL] (5.1)-(5.4)).
+    """Products with the root of 𝓜 = m m*, m = (I + HφK)ℒ, ℓ = m⁻¹, D = ℒℒ* ([DL] (5.1)-(5.4)).
 
     `factor` is "m", "m*", "l" or "l*". Returns (…, nv). Cost O(N).
     """

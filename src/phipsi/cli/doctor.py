@@ -34,7 +34,7 @@ def run() -> int:
 
     console = Console(highlight=False)
     python = f"Python {platform.python_version()}"
-    console.print(f"phipsi {pp.__version__}, {python}, {platform.platform()}")
+    console.print(f"phipsi {pp.__version__}, {python}, {platform.platform()}", soft_wrap=True)
     table = Table(show_header=False, box=None)
     needs = requirements()
     for title, packages in (("core", needs.pop("")), *((e, needs.get(e, [])) for e in EXTRAS)):
@@ -43,12 +43,15 @@ def run() -> int:
         fix = f"[dim]{', '.join(missing)} not installed: pip install 'phipsi\\[{title}]'[/]"
         table.add_row(title, "; ".join(filter(None, (found, fix if missing else ""))))
     console.print(table)
-    console.print(f"import phipsi: {import_time():.3f} s")
+    used = import_time("; phipsi.forward_dynamics")
+    console.print(
+        f"import phipsi: {import_time():.3f} s; with NumPy and all algorithms {used:.3f} s"
+    )
     failed = False
     for name in BACKENDS:
         state, sound = check(name)
         failed |= not sound
-        console.print(f"backend {name}: {state}")
+        console.print(f"backend {name}: {state}", soft_wrap=True)
     return 1 if failed else 0
 
 
@@ -69,9 +72,11 @@ def requirements() -> dict[str, list[tuple[str, str | None]]]:
     return needs
 
 
-def import_time(runs: int = 5) -> float:
-    """Seconds that `import phipsi` takes in a fresh interpreter, the best of several."""
-    code = "import time; t = time.perf_counter(); import phipsi; print(time.perf_counter() - t)"
+def import_time(use: str = "", runs: int = 5) -> float:
+    """Seconds that `import phipsi` and `use` take in a fresh interpreter, the best of several."""
+    code = (
+        f"import time; t = time.perf_counter(); import phipsi{use}; print(time.perf_counter() - t)"
+    )
     command = [sys.executable, "-c", code]
     return min(float(subprocess.check_output(command, text=True)) for _ in range(runs))
 

@@ -26,7 +26,8 @@ class Instruction(NamedTuple):
     value: Any = None
 
 
-class Loop(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Loop:
     """`count` rounds of a body graph.
 
     The inputs of the body are, in order: `carry` (from the round before), `tables` (a constant row
@@ -76,7 +77,7 @@ class Graph:
 
     @cached_property
     def last_use(self) -> list[int]:
-        """For each node the last instruction that reads it; the length of the graph if an output."""
+        """For each node the last instruction that reads it, past the end for an output."""
         last = list(range(len(self.nodes)))
         for i, node in enumerate(self.nodes):
             for a in node.args:
@@ -112,7 +113,9 @@ class Graph:
                 case "input":
                     text = f"{self.inputs[value[0]][0]}[{value[1]}]"
                 case "loop":
-                    text = f"loop {value.count} × {{{len(value.body.nodes)} nodes}} {' '.join(names)}"
+                    text = (
+                        f"loop {value.count} × {{{len(value.body.nodes)} nodes}} {' '.join(names)}"
+                    )
                 case "pick":
                     text = f"pick {names[0]} [{value}]"
                 case _ if OPS[op].infix:

@@ -84,16 +84,16 @@ class Kernel:
     def run(self, values: Sequence[Any], *, out: Any = None) -> Any:
         """Run on one value per leaf, in order."""
         arrays = [self._array(leaf, x) for leaf, x in zip(self._leaves, values, strict=True)]
-        leading = [a.shape[: a.ndim - len(f.shape)] for a, f in zip(arrays, self._leaves)]
+        both = list(zip(arrays, self._leaves, strict=True))
+        leading = [a.shape[: a.ndim - len(f.shape)] for a, f in both]
         try:
             batch = np.broadcast_shapes(*leading)
         except ValueError:
-            shapes = ", ".join(f"{f.name} {s}" for f, s in zip(self._leaves, leading))
+            shapes = ", ".join(f"{f.name} {s}" for (_, f), s in zip(both, leading, strict=True))
             raise ValueError(f"{self.name}: batch shapes do not go together: {shapes}") from None
         rows = prod(batch)
         flat = [
-            np.broadcast_to(a, (*batch, *f.shape)).reshape(rows, prod(f.shape))
-            for a, f in zip(arrays, self._leaves)
+            np.broadcast_to(a, (*batch, *f.shape)).reshape(rows, prod(f.shape)) for a, f in both
         ]
         dtype = np.dtype(self.dtype)
         outputs = BACKENDS[self.backend](self.graph, flat, dtype)
@@ -124,9 +124,7 @@ class Kernel:
         n = len(leaf.shape)
         if array.ndim < n or array.shape[array.ndim - n :] != leaf.shape:
             wanted = ", ".join(("...", *map(str, leaf.shape)))
-            raise ValueError(
-                f"{self.name}: {leaf.name} has shape {array.shape}, needs ({wanted})"
-            )
+            raise ValueError(f"{self.name}: {leaf.name} has shape {array.shape}, needs ({wanted})")
         return array.astype(self.dtype, copy=False)
 
     @property
@@ -142,7 +140,9 @@ class Kernel:
 
     def __repr__(self) -> str:
         ops = self.graph.operations
-        return f"<Kernel {self.name}({self._names}), {ops} operations, {self.dtype}, {self.backend}>"
+        return (
+            f"<Kernel {self.name}({self._names}), {ops} operations, {self.dtype}, {self.backend}>"
+        )
 
 
 def as_numbers(where: str, value: Any) -> np.ndarray:

@@ -59,7 +59,9 @@ def repeat(count: int, step: Callable[..., Any], carry: Any, rows: Any = None) -
 
     table = (lift(rows) if is_traced(rows) else np.asarray(rows, float)).reshape(count, -1)
     none = np.empty((count, 0))
-    tables, sequence = (none, np.asarray(table)) if is_traced(rows) else (table, none.astype(object))
+    tables, sequence = (
+        (none, np.asarray(table)) if is_traced(rows) else (table, none.astype(object))
+    )
     start = [e for x in state for e in x.flat]
     last, results = loop(count, scalar_step, start, tables, sequence)
     return unpack(last), results.reshape(count, *result_shape[0]).view(Traced)

@@ -125,30 +125,39 @@ class Node:
 
     # what NumPy asks of the elements of object arrays
     def sqrt(self) -> Node:
+        """√x."""
         return self.tracer.apply("sqrt", self)
 
     def sin(self) -> Node:
+        """sin x."""
         return self.tracer.apply("sin", self)
 
     def cos(self) -> Node:
+        """cos x."""
         return self.tracer.apply("cos", self)
 
     def exp(self) -> Node:
+        """eˣ."""
         return self.tracer.apply("exp", self)
 
     def log(self) -> Node:
+        """The natural logarithm."""
         return self.tracer.apply("log", self)
 
     def tanh(self) -> Node:
+        """tanh x."""
         return self.tracer.apply("tanh", self)
 
     def floor(self) -> Node:
+        """The largest integer not above x."""
         return self.tracer.apply("floor", self)
 
     def arctan2(self, other: Any) -> Node:
+        """The angle of the point (other, x)."""
         return self.tracer.apply("atan2", self, other)
 
     def conjugate(self) -> Node:
+        """x, which is real."""
         return self
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
@@ -219,14 +228,14 @@ class Tracer:
 
     def apply(self, op: str, *operands: Any) -> Node:
         """The node of an operation without an algebraic rule of its own; folds constants."""
-        args = tuple(self.lift(x) for x in operands)
+        args = [self.lift(x) for x in operands]
         if all(a.op == "const" for a in args):
             return self.lift(_evaluate(op, args))
-        if OPS[op].commutative and args[0].index > args[1].index:
-            args = (args[1], args[0])
+        if OPS[op].commutative:
+            args.sort(key=lambda a: a.index)
         if op == "where" and (args[0].op == "const" or args[1] is args[2]):
             return args[1] if args[0].op != "const" or args[0].value else args[2]
-        return self.make(op, args)
+        return self.make(op, tuple(args))
 
     def graph(self, outputs: Sequence[tuple[str, Sequence[Any]]]) -> Graph:
         """Freeze: keep what the outputs need."""
@@ -274,7 +283,9 @@ def loop(
         row = [*inner.input("tables", tables.shape[1]), *inner.input("row", sequence.shape[1])]
         after, results = step(list(state), row)
         if len(after) != len(carry):
-            raise TraceError(f"the loop carries {len(carry)} values, its step returned {len(after)}")
+            raise TraceError(
+                f"the loop carries {len(carry)} values, its step returned {len(after)}"
+            )
         after, results = [inner.lift(x) for x in after], [inner.lift(x) for x in results]
     fixed = list(inner.captured)
     inner.inputs.append(("fixed", len(fixed)))
@@ -421,7 +432,7 @@ def _compare(op: str, a: Any, b: Any) -> Any:
     return tracer.apply(op, a, b)
 
 
-def _evaluate(op: str, args: tuple[Node, ...]) -> float:
+def _evaluate(op: str, args: list[Node]) -> float:
     with np.errstate(all="ignore"):
         return float(OPS[op].evaluate(*(np.float64(a.value) for a in args)))
 

@@ -37,7 +37,7 @@ class Builder:
     ...     .build()
     ... )
     >>> robot
-    <Robot 'pendulum': 1 bodies, nq=1, nv=1>
+    <Robot 'pendulum': 1 body, nq=1, nv=1>
     """
 
     def __init__(self, name: str = "robot", *, gravity: Any = GRAVITY) -> None:

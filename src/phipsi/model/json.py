@@ -33,7 +33,7 @@ from phipsi.spatial import rotation as rot
 
 VERSION = 1
 """The version of the format that this library writes and reads."""
-MAX_VALUES = 5_000_000
+MAX_VALUES = 2_000_000
 """No text with more values is read."""
 
 _IDENTITY = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)

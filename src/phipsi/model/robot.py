@@ -46,7 +46,7 @@ class Body:
         return self.inertia.mass
 
     def __repr__(self) -> str:
-        return f"Body({self.name!r}, mass={self.mass:g} kg)"
+        return f"Body({self.name!r}, mass={self.mass} kg)"
 
 
 @dataclass(frozen=True)
@@ -240,7 +240,7 @@ class Robot:
 
     # ---- variants ------------------------------------------------------------------------------
 
-    def with_gravity(self, gravity: Sequence[float]) -> Robot:
+    def with_gravity(self, gravity: Sequence[float] | np.ndarray) -> Robot:
         """The same robot under another gravity [m/s²], world frame."""
         return self.edit(gravity=gravity).build()
 
@@ -279,6 +279,8 @@ class Robot:
         expected = self.parameter(name).shape
         if value.shape != expected:
             raise ModelError(f"parameter {name!r} has shape {value.shape}, needs {expected}")
+        if all(isinstance(x, (int, float)) for x in value):
+            _check_parameter(name, value.astype(float))
         what, _, target = name.partition(":")
         match what:
             case "gravity":
@@ -335,7 +337,8 @@ class Robot:
         return hash(self.key)
 
     def __repr__(self) -> str:
-        return f"<Robot {self.name!r}: {self.nb} bodies, nq={self.nq}, nv={self.nv}>"
+        bodies = "body" if self.nb == 1 else "bodies"
+        return f"<Robot {self.name!r}: {self.nb} {bodies}, nq={self.nq}, nv={self.nv}>"
 
     def __str__(self) -> str:
         from phipsi.model.display import tree
@@ -346,6 +349,15 @@ class Robot:
         from phipsi.model.display import html
 
         return html(self)
+
+
+def _check_parameter(name: str, value: np.ndarray) -> None:
+    if not np.isfinite(value).all():
+        raise ModelError(f"parameter {name!r} is {value.tolist()}, every number must be finite")
+    if name.startswith("inertia:") and value[0] < 0:
+        raise ModelError(f"parameter {name!r} has negative mass {value[0]:g} kg")
+    if name.startswith(("placement:", "frame:")) and not np.any(value[3:]):
+        raise ModelError(f"parameter {name!r} has a zero quaternion")
 
 
 def _split(x: Any) -> Any:

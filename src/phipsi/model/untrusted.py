@@ -17,6 +17,8 @@ MAX_BYTES = 64_000_000
 """No description longer than this is read."""
 MAX_ELEMENTS = 500_000
 """No XML document with more elements is read."""
+MAX_ATTRIBUTES = 1_000_000
+"""No XML document with more attributes is read."""
 MAX_DEPTH = 1_000
 """No document nested deeper is read."""
 MAX_NAME = 1_000
@@ -112,6 +114,8 @@ def decoded(source: str | bytes) -> str:
 def xml(source: str | bytes) -> Element:
     """The root of an XML document without entities, of bounded size and depth."""
     text = decoded(source)
+    if text.count("=") > MAX_ATTRIBUTES:
+        raise ModelError(f"the description has more than {MAX_ATTRIBUTES:,} attributes")
     try:
         from defusedxml import DefusedXmlException
         from defusedxml.ElementTree import DefusedXMLParser, ParseError

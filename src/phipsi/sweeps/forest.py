@@ -56,7 +56,9 @@ class Forest:
 
     def given(self, **vectors: Any) -> Forest:
         """The same forest with each body's part of further joint vectors (nv,)."""
-        parts = ({name: np.asarray(x)[k.hinge.v] for name, x in vectors.items()} for k in self.records)
+        parts = (
+            {name: np.asarray(x)[k.hinge.v] for name, x in vectors.items()} for k in self.records
+        )
         return self.extended(parts)
 
     def body(self, name: str) -> Record:
@@ -164,7 +166,7 @@ def walk(x: Forest, body: str, value: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def climb(x: Forest, begin: Callable[[Any], Any]) -> Blocks:
-    """The blocks (j, i), by the hinges' places in v, of H φ X for X block diagonal, X(k) = begin(k).
+    """The blocks of H φ X for X block diagonal, X(k) = begin(k): (row hinge, column hinge, block).
 
     Each X(k) is carried from body k to the root by φ and read by H at every hinge: O(N · depth).
     """

@@ -7,7 +7,7 @@ import inspect
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from math import prod
-from typing import Any, overload
+from typing import Any, Generic, ParamSpec, TypeVar, overload
 
 import numpy as np
 
@@ -26,6 +26,8 @@ from phipsi.compile import (
 from phipsi.model import ModelError, Robot
 from phipsi.sweeps.forest import SweepLog, sweep_log
 
+P = ParamSpec("P")
+R = TypeVar("R")
 Shape = tuple[int | str, ...]
 STANDARD: dict[str, Shape] = {
     "q": ("nq",),
@@ -40,7 +42,7 @@ CACHED = 256
 """Kernels a program keeps, least recently used dropped first."""
 
 
-class Program:
+class Program(Generic[P, R]):
     """A function f(robot, *arrays, **options) that runs traced.
 
     Call it with arrays of any leading batch shape; the kernel for this robot, these options and
@@ -49,7 +51,7 @@ class Program:
 
     def __init__(
         self,
-        function: Callable[..., Any],
+        function: Callable[P, R],
         shapes: Mapping[str, Shape] | None = None,
         static: Sequence[str] = (),
     ) -> None:
@@ -67,9 +69,9 @@ class Program:
 
     # ---- calling -------------------------------------------------------------------------------
 
-    def __call__(self, robot: Robot, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run on arrays; see the function's own documentation for its arguments."""
-        arguments = self._bind(robot, args, kwargs)
+        robot, arguments = self._bind(args, kwargs)
         if current() is not None:
             return self._inline(robot, arguments)
         static, leaves, values = self._sort(robot, arguments)
@@ -139,15 +141,17 @@ class Program:
 
     # ---- how arguments become inputs -----------------------------------------------------------
 
-    def _bind(self, robot: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-        if not isinstance(robot, Robot):
-            raise TypeError(f"{self.name} needs a Robot first, got {type(robot).__name__}")
+    def _bind(self, args: Any, kwargs: Any) -> tuple[Robot, dict[str, Any]]:
+        if args and not isinstance(args[0], Robot):
+            raise TypeError(f"{self.name} needs a Robot first, got {type(args[0]).__name__}")
         try:
-            bound = self._signature.bind(robot, *args, **kwargs)
+            bound = self._signature.bind(*args, **kwargs)
         except TypeError as error:
             raise TypeError(f"{self.name}: {error}; use {self.name}{self._signature}") from None
         bound.apply_defaults()
-        return {name: bound.arguments[name] for name in self.parameters}
+        return next(iter(bound.arguments.values())), {
+            name: bound.arguments[name] for name in self.parameters
+        }
 
     def _sort(self, robot: Robot, arguments: dict[str, Any]) -> tuple[Any, Any, list[Any]]:
         """Split arguments into static options, leaves (shapes) and their values."""
@@ -226,7 +230,7 @@ class Program:
                 keywords[name] = arguments[name]
             else:
                 positional.append(arguments[name])
-        return self.function(robot, *positional, **keywords)
+        return self.function(robot, *positional, **keywords)  # type: ignore[call-arg]
 
     def _compiled(
         self,
@@ -264,11 +268,11 @@ class Program:
 
 
 @overload
-def program(function: Callable[..., Any], /) -> Program: ...
+def program(function: Callable[P, R], /) -> Program[P, R]: ...
 @overload
 def program(
     *, shapes: Mapping[str, Shape] | None = None, static: Sequence[str] = ()
-) -> Callable[[Callable[..., Any]], Program]: ...
+) -> Callable[[Callable[P, R]], Program[P, R]]: ...
 def program(
     function: Callable[..., Any] | None = None,
     *,

@@ -60,8 +60,8 @@ def puma560() -> Robot:
     (ICRA 1994) and tabulated as `p560` of Corke's Robotics Toolbox; torque limits from the first,
     table 7. Joint angles are those of the standard Denavit-Hartenberg table, the frame "tool" is
     its last frame, the world its mounting surface, 0.672 m below the shoulder. The armature is the
-    motor's inertia times the gear ratio squared, friction the mean of both directions. No mass is
-    published for link 1 (no motion of the arm on a fixed vertical axis can tell it); it is 0.
+    motor's inertia times the gear ratio squared, friction the mean of both directions. The sources
+    give no mass for link 1 (no motion on a fixed vertical axis can tell it); it is 0.
     """
     builder = Builder("puma560")
     parent, outboard = "world", Transform.identity()

@@ -1,0 +1,84 @@
+"""Every URDF of example-robot-data, fixed and free, beside Pinocchio; writes docs/agreement.md.
+
+python -m tests.agreement
+"""
+
+from __future__ import annotations
+
+import sys
+from concurrent.futures import ProcessPoolExecutor
+from importlib.metadata import version
+from pathlib import Path
+from typing import Literal
+
+from tests.agreement.pinocchio import STATES, TOLERANCE, Agreement, compare
+from tests.model.urdf_files import ROBOTS
+
+TABLE = Path(__file__).parents[2] / "docs" / "agreement.md"
+COLUMNS = {
+    "forward_dynamics": "FD",
+    "inverse_dynamics": "ID",
+    "mass_matrix": "𝓜",
+    "mass_matrix_inverse": "𝓜⁻¹",
+    "bias_force": "bias",
+    "jacobian": "J, all links",
+    "center_of_mass": "COM",
+    "momentum": "momentum",
+    "potential_energy": "potential",
+}
+
+
+def _compare(job: tuple[Path, Literal["fixed", "free"]]) -> Agreement:
+    return compare(*job, ROBOTS)
+
+
+def row(a: Agreement) -> str:
+    """One line of the table."""
+    if a.refused:
+        cells = ["–"] * len(COLUMNS)
+    else:
+        cells = [f"{a.errors[name]:.0e}" if name in a.errors else "–" for name in COLUMNS]
+    note = a.refused or a.verdict or a.note
+    return f"| `{a.file}` | {a.base} | {a.nv} | {' | '.join(cells)} | {note} |"
+
+
+def report(results: list[Agreement]) -> str:
+    """The whole page."""
+    compared = [a for a in results if not a.refused]
+    within = sum(max(a.errors.values(), default=0.0) <= TOLERANCE for a in compared)
+    head = f"""# Agreement with Pinocchio
+
+Written by `python -m tests.agreement` (part of `make test-all`); not edited by hand.
+
+Every URDF of the PyPI package example-robot-data {version("example-robot-data")}, with a fixed and
+with a free base, at {STATES} random states: phipsi (numpy backend, float64) against Pinocchio
+{version("pin")}, joints matched by name. A number is the largest difference over the largest value
+of the quantity. Where one exceeds {TOLERANCE:.0e}, the algorithm run over long double scalars
+decides who is nearer to the truth, and the note says so.
+
+{len(compared)} of {len(results)} runs compared, {within} of them within {TOLERANCE:.0e} in every
+quantity; the rest are judged in the notes.
+
+| file | base | nv | {" | ".join(COLUMNS.values())} | note |
+|---|---|---|{"---|" * len(COLUMNS)}---|
+"""
+    return head + "\n".join(map(row, results)) + "\n"
+
+
+def main() -> int:
+    """Compare all, write the table, say what is wrong."""
+    bases: tuple[Literal["fixed", "free"], ...] = ("fixed", "free")
+    jobs = [(path, base) for path in sorted(ROBOTS.rglob("*.urdf")) for base in bases]
+    results: list[Agreement] = []
+    with ProcessPoolExecutor(2) as pool:
+        for result in pool.map(_compare, jobs):
+            results.append(result)
+            print(f"[{len(results)}/{len(jobs)}] {row(result)}", flush=True)
+    TABLE.write_text(report(results), encoding="utf-8")
+    wrong = [a for a in results if not (a.agrees or a.refused)]
+    print(f"wrote {TABLE.name}: {len(results)} runs, {len(wrong)} disagree")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,32 @@
+"""A dozen real robots, fixed and free, beside Pinocchio; all of them in `make test-all`."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import pytest
+
+pytest.importorskip("pinocchio")
+
+from tests.agreement.__main__ import TABLE
+from tests.agreement.pinocchio import compare
+from tests.model.urdf_files import ROBOTS, URDFS
+
+DOZEN = (
+    "ur5_robot", "panda", "solo12", "anymal", "a1", "baxter", "iiwa14", "kinova", "tiago",
+    "double_pendulum", "hyq_no_sensors", "talos_reduced",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("base", ["fixed", "free"])
+@pytest.mark.parametrize("name", DOZEN)
+def test_phipsi_agrees_with_pinocchio(name: str, base: Literal["fixed", "free"]) -> None:
+    result = compare(URDFS[name], base, ROBOTS)
+    assert result.agrees, (result.refused, result.errors, result.verdict)
+
+
+def test_the_committed_table_has_every_file_and_no_disagreement() -> None:
+    text = TABLE.read_text(encoding="utf-8")
+    for path in ROBOTS.rglob("*.urdf"):
+        assert text.count(f"`{path.relative_to(ROBOTS)}`") == 2, path
+    assert "Pinocchio is nearer" not in text
