@@ -429,6 +429,6 @@ def test_text_forms() -> None:
     assert repr(robot) == "<Robot 'double_pendulum': 2 bodies, nq=2, nv=2>"
     assert str(robot).startswith("double_pendulum: 2 bodies")
     assert robot._repr_html_().startswith("<details")
-    assert repr(robot.bodies[0]) == "Body('link1', mass=1 kg)"
+    assert repr(robot.bodies[0]) == "Body('link1', mass=1.0 kg)"
     assert repr(robot.hinges[1]) == "Hinge('joint2', revolute, 'link1' → 'link2')"
     assert repr(robot.frames["tool"]) == "Frame('tool' on 'link2')"

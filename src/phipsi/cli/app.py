@@ -6,20 +6,12 @@ import io
 import os
 import sys
 import warnings
-from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from typer.core import TyperGroup
 
 import phipsi as pp
-
-
-class Base(StrEnum):
-    """How the root of a described robot is held."""
-
-    fixed = "fixed"
-    free = "free"
 
 
 class BadUsage(Exception):
@@ -105,7 +97,9 @@ def info(
     robot: Annotated[
         str, typer.Argument(metavar="ROBOT", help="A URDF, MJCF or JSON file, or a packaged robot.")
     ],
-    base: Annotated[Base | None, typer.Option(help="How the root of a file is held.")] = None,
+    base: Annotated[
+        Literal["fixed", "free"] | None, typer.Option(help="How the root of a file is held.")
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON for other programs.")] = False,
 ) -> None:
     """Show a robot: its tree, sizes and mass."""

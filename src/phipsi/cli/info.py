@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import phipsi as pp
 from phipsi.cli.app import BadUsage
 
+Base = Literal["fixed", "free"]
 
-def run(name: str, base: str | None, as_json: bool) -> None:
+
+def run(name: str, base: Base | None, as_json: bool) -> None:
     """Print a robot: its tree and sizes, or JSON."""
     robot = find(name, base)
     if as_json:
@@ -27,7 +29,7 @@ def list_robots() -> None:
         print(f"{name:{width}}  {_first_line(getattr(pp.robots, name))}")
 
 
-def find(name: str, base: str | None = None) -> pp.Robot:
+def find(name: str, base: Base | None = None) -> pp.Robot:
     """The robot of a file, or the packaged robot of that name."""
     packaged = pp.robots.ROBOTS
     if Path(name).exists():

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from phipsi.compile.trace import UFUNCS, Node, TraceError, current
+from phipsi.compile.functions import UFUNCS
+from phipsi.compile.trace import Node, TraceError, current
 
 _LOOPS = {np.add, np.subtract, np.multiply, np.matmul, np.negative, np.positive}
 """Object loops of NumPy that call the operators of the elements: right as they are, and quick."""

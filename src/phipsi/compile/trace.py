@@ -7,7 +7,6 @@ use `where`.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -15,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from phipsi.compile import fold
 from phipsi.compile.graph import Graph, Instruction, Loop
 from phipsi.compile.ops import OPS
 
@@ -34,31 +34,31 @@ class Node:
 
     # arithmetic; each returns NotImplemented for arrays, which then go element by element
     def __add__(self, other: Any) -> Any:
-        return _binary(_add, self, other)
+        return _binary(fold.add, self, other)
 
     def __radd__(self, other: Any) -> Any:
-        return _binary(_add, self, other)
+        return _binary(fold.add, self, other)
 
     def __sub__(self, other: Any) -> Any:
-        return _binary(_sub, self, other)
+        return _binary(fold.sub, self, other)
 
     def __rsub__(self, other: Any) -> Any:
-        return _binary(_rsub, self, other)
+        return _binary(fold.rsub, self, other)
 
     def __mul__(self, other: Any) -> Any:
-        return _binary(_mul, self, other)
+        return _binary(fold.mul, self, other)
 
     def __rmul__(self, other: Any) -> Any:
-        return _binary(_mul, self, other)
+        return _binary(fold.mul, self, other)
 
     def __truediv__(self, other: Any) -> Any:
-        return _binary(_div, self, other)
+        return _binary(fold.div, self, other)
 
     def __rtruediv__(self, other: Any) -> Any:
-        return _binary(_rdiv, self, other)
+        return _binary(fold.rdiv, self, other)
 
     def __neg__(self) -> Node:
-        return _neg(self)
+        return fold.neg(self)
 
     def __pos__(self) -> Node:
         return self
@@ -67,10 +67,10 @@ class Node:
         return self.tracer.apply("abs", self)
 
     def __pow__(self, exponent: Any) -> Any:
-        return _power(self, exponent)
+        return _binary(fold.power, self, exponent)
 
     def __rpow__(self, base: Any) -> Any:
-        return _power(self.tracer.lift(base), self)
+        return fold.power(self.tracer.lift(base), self)
 
     # comparisons give 0 or 1
     def __lt__(self, other: Any) -> Any:
@@ -162,6 +162,8 @@ class Node:
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         if method == "__call__" and not any(isinstance(x, np.ndarray) and x.ndim for x in inputs):
+            from phipsi.compile.functions import UFUNCS
+
             function = UFUNCS.get(ufunc)
             if function is None:
                 raise TraceError(f"np.{ufunc.__name__} cannot be traced")
@@ -302,9 +304,6 @@ def loop(
     return picks[: len(carry)], rows.reshape(count, len(results))
 
 
-# ---- algebraic rules (signs, zeros, ones, constants gathered) ----------------------------------
-
-
 def _binary(rule: Callable[[Node, Node], Node], a: Node, other: Any) -> Any:
     if type(other) is Node:
         if a.tracer is not other.tracer:
@@ -319,107 +318,6 @@ def _same(a: Node, b: Node) -> tuple[Node, Node]:
     """Both nodes in the innermost of their graphs."""
     inner = current() or a.tracer
     return inner.lift(a), inner.lift(b)
-
-
-def _zero(a: Node) -> bool:
-    return a.op == "const" and a.value == 0.0
-
-
-def _add(a: Node, b: Node) -> Node:
-    if a.op == "const":
-        a, b = b, a
-    if b.op == "const":
-        if a.op == "const":
-            return a.tracer.lift(a.value + b.value)
-        if b.value == 0.0:
-            return a
-    if b.op == "neg":
-        return _sub(a, b.args[0])
-    if a.op == "neg":
-        return _sub(b, a.args[0])
-    return a.tracer.make("add", (a, b) if a.index <= b.index else (b, a))
-
-
-def _sub(a: Node, b: Node) -> Node:
-    if b.op == "const":
-        return _add(a, a.tracer.lift(-b.value))
-    if _zero(a):
-        return _neg(b)
-    if b.op == "neg":
-        return _add(a, b.args[0])
-    if a.op == "neg":
-        return _neg(_add(a.args[0], b))
-    return a.tracer.make("sub", (a, b))
-
-
-def _rsub(a: Node, b: Node) -> Node:
-    return _sub(b, a)
-
-
-def _neg(a: Node) -> Node:
-    if a.op == "const":
-        return a.tracer.lift(-a.value)
-    if a.op == "neg":
-        return a.args[0]
-    if a.op == "sub":
-        return a.tracer.make("sub", (a.args[1], a.args[0]))
-    if a.op == "mul" and a.args[0].op == "const":
-        return _mul(a.tracer.lift(-a.args[0].value), a.args[1])
-    return a.tracer.make("neg", (a,))
-
-
-def _mul(a: Node, b: Node) -> Node:
-    if b.op == "const":
-        a, b = b, a
-    if a.op == "const":
-        c = a.value
-        if b.op == "const":
-            return a.tracer.lift(c * b.value)
-        if c == 0.0 or c == 1.0:
-            return b if c else a
-        if c == -1.0:
-            return _neg(b)
-        if b.op == "neg":
-            return _mul(a.tracer.lift(-c), b.args[0])
-        if b.op == "mul" and b.args[0].op == "const":
-            return _mul(a.tracer.lift(c * b.args[0].value), b.args[1])
-        return a.tracer.make("mul", (a, b))
-    if a.op == "neg":
-        return _neg(_mul(a.args[0], b))
-    if b.op == "neg":
-        return _neg(_mul(a, b.args[0]))
-    return a.tracer.make("mul", (a, b) if a.index <= b.index else (b, a))
-
-
-def _div(a: Node, b: Node) -> Node:
-    if b.op == "const" and b.value != 0.0 and 1e-300 < abs(1.0 / b.value) < 1e300:
-        return _mul(a, a.tracer.lift(1.0 / b.value))
-    if _zero(a) and b.op != "const":
-        return a
-    if a.op == "neg":
-        return _neg(_div(a.args[0], b))
-    if b.op == "neg":
-        return _neg(_div(a, b.args[0]))
-    return a.tracer.apply("div", a, b)
-
-
-def _rdiv(a: Node, b: Node) -> Node:
-    return _div(b, a)
-
-
-def _power(a: Node, exponent: Any) -> Any:
-    if isinstance(exponent, np.ndarray) and exponent.ndim:
-        return NotImplemented
-    p = exponent if isinstance(exponent, Node) else a.tracer.lift(exponent)
-    if p.op != "const":
-        return (p * a.log()).exp()
-    n = p.value
-    if n == int(n) and abs(n) <= 64:
-        power, square, k = a.tracer.lift(1.0), a, int(abs(n))
-        while k:
-            power, square, k = (power * square if k & 1 else power), square * square, k >> 1
-        return power if n >= 0 else 1.0 / power
-    return a.sqrt() if n == 0.5 else (n * a.log()).exp()
 
 
 def _compare(op: str, a: Any, b: Any) -> Any:
@@ -441,82 +339,3 @@ def _boxed(x: Node) -> np.ndarray:
     box = np.empty((), object)
     box[()] = x
     return box
-
-
-# ---- NumPy functions of scalars ---------------------------------------------------------------
-
-
-def _traced(function: Callable[..., Any], numeric: Any) -> Callable[..., Any]:
-    """The function on nodes; NumPy's own where every argument is a number."""
-
-    def call(*xs: Any) -> Any:
-        tracers = [x.tracer for x in xs if isinstance(x, Node)]
-        if not tracers:
-            return numeric(*(np.float64(x) for x in xs))
-        tracer = tracers[0] if len(set(map(id, tracers))) == 1 else current() or tracers[0]
-        return function(*(tracer.lift(x) for x in xs))
-
-    return call
-
-
-def _op(name: str) -> Callable[..., Node]:
-    return lambda *xs: xs[0].tracer.apply(name, *xs)
-
-
-UFUNCS: dict[Any, Callable[..., Any]] = {
-    ufunc: _traced(function, ufunc)
-    for ufunc, function in (
-        (np.add, _add),
-        (np.subtract, _sub),
-        (np.multiply, _mul),
-        (np.divide, _div),
-        (np.negative, _neg),
-        (np.positive, lambda x: x),
-        (np.conjugate, lambda x: x),
-        (np.power, _power),
-        (np.float_power, _power),
-        (np.square, lambda x: x * x),
-        (np.reciprocal, lambda x: 1.0 / x),
-        (np.absolute, _op("abs")),
-        (np.fabs, _op("abs")),
-        (np.sign, lambda x: _op("where")(0.0 < x, 1.0, _op("where")(x < 0.0, -1.0, 0.0 * x))),
-        (np.sqrt, _op("sqrt")),
-        (np.sin, _op("sin")),
-        (np.cos, _op("cos")),
-        (np.tan, lambda x: x.sin() / x.cos()),
-        (np.arcsin, lambda x: x.arctan2(((1.0 - x) * (1.0 + x)).sqrt())),
-        (np.arccos, lambda x: ((1.0 - x) * (1.0 + x)).sqrt().arctan2(x)),
-        (np.arctan, lambda x: x.arctan2(1.0)),
-        (np.arctan2, _op("atan2")),
-        (np.hypot, lambda x, y: (x * x + y * y).sqrt()),
-        (np.exp, _op("exp")),
-        (np.log, _op("log")),
-        (np.tanh, _op("tanh")),
-        (np.sinh, lambda x: 0.5 * (x.exp() - (-x).exp())),
-        (np.cosh, lambda x: 0.5 * (x.exp() + (-x).exp())),
-        (np.floor, _op("floor")),
-        (np.ceil, lambda x: -_op("floor")(-x)),
-        (np.minimum, _op("min")),
-        (np.maximum, _op("max")),
-        (np.fmin, _op("min")),
-        (np.fmax, _op("max")),
-        (np.less, _op("less")),
-        (np.greater, lambda a, b: _op("less")(b, a)),
-        (np.less_equal, _op("less_equal")),
-        (np.greater_equal, lambda a, b: _op("less_equal")(b, a)),
-        (np.equal, _op("equal")),
-        (np.not_equal, lambda a, b: 1.0 - _op("equal")(a, b)),
-        (np.logical_and, _op("min")),
-        (np.bitwise_and, _op("min")),
-        (np.logical_or, _op("max")),
-        (np.bitwise_or, _op("max")),
-        (np.logical_not, lambda a: 1.0 - a),
-        (np.invert, lambda a: 1.0 - a),
-        (np.isnan, lambda a: 1.0 - _op("equal")(a, a)),
-        (np.deg2rad, lambda x: x * (math.pi / 180)),
-        (np.radians, lambda x: x * (math.pi / 180)),
-        (np.rad2deg, lambda x: x * (180 / math.pi)),
-        (np.degrees, lambda x: x * (180 / math.pi)),
-    )
-}
-"""The NumPy functions that can be traced, on scalars."""

@@ -13,14 +13,11 @@ from numpy.typing import ArrayLike
 from phipsi.conventions import GRAVITY, WORLD
 from phipsi.model import validate
 from phipsi.model.hinges import KINDS
-from phipsi.model.robot import INF, Body, Frame, Hinge, Mimic, ModelError, ModelWarning, Robot
+from phipsi.model.robot import Body, Frame, Hinge, Mimic, ModelError, ModelWarning, Robot
 from phipsi.spatial import SpatialInertia, Transform
 from phipsi.spatial import rotation as rot
 
-_PER_V = {"velocity": INF, "effort": INF, "armature": 0.0, "damping": 0.0, "stiffness": 0.0,
-          "friction": 0.0, "backlash": 0.0}  # fmt: skip
-_PER_Q = {"lower": -INF, "upper": INF}
-PER_HINGE = (*_PER_V, *_PER_Q, "rest", "friction_speed")
+PER_HINGE = (*validate.PER_V, *validate.PER_Q, "friction_speed")
 """The numbers of a hinge that a description may give."""
 
 
@@ -93,11 +90,11 @@ class Builder:
         if row is None:
             raise ModelError(f"{where} has unknown kind {kind!r}; known are {', '.join(KINDS)}")
         values: dict[str, Any] = {}
-        for key, default in _PER_V.items():
-            values[key] = _filled(f"{where}: {key}", numbers.pop(key, default), row.nv)
-        for key, default in _PER_Q.items():
-            values[key] = _filled(f"{where}: {key}", numbers.pop(key, default), row.nq)
-        values["rest"] = _filled(f"{where}: rest", numbers.pop("rest", row.neutral), row.nq)
+        defaults = {**validate.NO_LIMIT, "rest": row.neutral}
+        for keys, size in ((validate.PER_V, row.nv), (validate.PER_Q, row.nq)):
+            for key in keys:
+                given = numbers.pop(key, defaults.get(key, 0.0))
+                values[key] = _filled(f"{where}: {key}", given, size)
         values["pitch"] = validate.number(f"{where}: pitch", pitch)
         speed = numbers.pop("friction_speed", 0.01)
         values["friction_speed"] = validate.number(f"{where}: friction_speed", speed)

@@ -48,13 +48,6 @@ class HingeKind:
     def __repr__(self) -> str:
         return f"<hinge kind {self.name}>"
 
-    def __reduce__(self) -> Any:
-        return _kind, (self.name,)
-
-
-def _kind(name: str) -> HingeKind:
-    return KINDS[name]
-
 
 def _turn(u: Any, angle: Any) -> Transform:
     return Transform(rot.about_axis(u, angle), rot.zero())

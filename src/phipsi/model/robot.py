@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -195,9 +196,12 @@ class Robot:
             part = q[..., h.q]
             angles = h.kind.angles or (False,) * h.kind.nq
             free = np.where(angles, np.pi, 1.0)
-            low = np.where(np.isfinite(h.lower), h.lower, -free)
-            high = np.where(np.isfinite(h.upper), h.upper, np.maximum(free, low))
-            part[...] = rng.uniform(np.minimum(low, high), high, part.shape)
+            low = np.where(h.upper > -free, -free, h.upper - 2 * free)
+            low = np.where(np.isfinite(h.lower), h.lower, low)
+            high = np.where(
+                np.isfinite(h.upper), h.upper, np.where(low < free, free, low + 2 * free)
+            )
+            part[...] = rng.uniform(low, high, part.shape)
             if h.kind.quaternion is not None:
                 x = rng.standard_normal((*batch, 4))
                 part[..., h.kind.quaternion :] = x / np.linalg.norm(x, axis=-1, keepdims=True)
@@ -244,59 +248,21 @@ class Robot:
         """The same robot under another gravity [m/s²], world frame."""
         return self.edit(gravity=gravity).build()
 
+    def parameter(self, name: str) -> np.ndarray:
+        """The present value of a number that can become an input of a kernel: "gravity",
+        "inertia:BODY", "armature:HINGE", … (all names: `phipsi.model.parameters`)."""
+        from phipsi.model import parameters
+
+        return parameters.get(self, name)
+
     def with_parameters(self, values: Mapping[str, Any]) -> Robot:
-        """The same robot with other numbers, named as in `parameter`: "gravity",
-        "inertia:BODY", "armature:HINGE", "damping:HINGE", "stiffness:HINGE", "friction:HINGE",
-        "placement:HINGE", "frame:FRAME". The numbers may be traced scalars."""
+        """The same robot with other numbers, by the names of `parameter`."""
+        from phipsi.model import parameters
+
         robot = self
         for name, value in values.items():
-            robot = robot._with_parameter(name, rot.scalars(value))
+            robot = parameters.put(robot, name, rot.scalars(value))
         return robot
-
-    def parameter(self, name: str) -> np.ndarray:
-        """The present value of a parameter that can become an input of a kernel."""
-        what, _, target = name.partition(":")
-        match what:
-            case "gravity" if not target:
-                value = self.gravity
-            case "inertia":
-                value = self.bodies[self.body_index(target)].inertia.parameters
-            case "armature" | "damping" | "stiffness" | "friction":
-                value = getattr(self.hinge(target), what)
-            case "placement":
-                value = _pose_numbers(self.hinge(target).placement)
-            case "frame":
-                value = _pose_numbers(self.frame(target).placement)
-            case _:
-                raise ModelError(
-                    f"no parameter {name!r}: use 'gravity', 'inertia:BODY', 'armature:HINGE', "
-                    "'damping:HINGE', 'stiffness:HINGE', 'friction:HINGE', 'placement:HINGE' "
-                    "([position; quaternion]) or 'frame:FRAME'"
-                )
-        return np.asarray(value, float)
-
-    def _with_parameter(self, name: str, value: Any) -> Robot:
-        expected = self.parameter(name).shape
-        if value.shape != expected:
-            raise ModelError(f"parameter {name!r} has shape {value.shape}, needs {expected}")
-        if all(isinstance(x, (int, float)) for x in value):
-            _check_parameter(name, value.astype(float))
-        what, _, target = name.partition(":")
-        match what:
-            case "gravity":
-                return replace(self, gravity=value)
-            case "inertia":
-                i = self.body_index(target)
-                body = replace(self.bodies[i], inertia=SpatialInertia.of_parameters(value))
-                return replace(self, bodies=(*self.bodies[:i], body, *self.bodies[i + 1 :]))
-            case "frame":
-                frame = replace(self.frame(target), placement=_pose_of_numbers(value))
-                return replace(self, frames={**self.frames, target: frame})
-            case _:
-                new = _pose_of_numbers(value) if what == "placement" else value
-                old = self.hinge(target)
-                hinges = (replace(h, **{what: new}) if h is old else h for h in self.hinges)
-                return replace(self, hinges=tuple(hinges))
 
     def locked(self, joints: Iterable[str], q: Any = None) -> Robot:
         """The reduced robot with the named joints held at their part of q (default neutral)."""
@@ -321,6 +287,9 @@ class Robot:
         builder.add(self)
         return builder
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "frames", MappingProxyType(dict(self.frames)))
+
     # ---- identity ------------------------------------------------------------------------------
 
     @cached_property
@@ -335,6 +304,11 @@ class Robot:
 
     def __hash__(self) -> int:
         return hash(self.key)
+
+    def __reduce__(self) -> Any:
+        from phipsi.model.json import from_json, to_json
+
+        return from_json, (to_json(self),)
 
     def __repr__(self) -> str:
         bodies = "body" if self.nb == 1 else "bodies"
@@ -351,15 +325,6 @@ class Robot:
         return html(self)
 
 
-def _check_parameter(name: str, value: np.ndarray) -> None:
-    if not np.isfinite(value).all():
-        raise ModelError(f"parameter {name!r} is {value.tolist()}, every number must be finite")
-    if name.startswith("inertia:") and value[0] < 0:
-        raise ModelError(f"parameter {name!r} has negative mass {value[0]:g} kg")
-    if name.startswith(("placement:", "frame:")) and not np.any(value[3:]):
-        raise ModelError(f"parameter {name!r} has a zero quaternion")
-
-
 def _split(x: Any) -> Any:
     """The last axis of x as an object array of scalars (each a batch array, a number or traced)."""
     if x.dtype == object and x.ndim == 1:
@@ -368,14 +333,6 @@ def _split(x: Any) -> Any:
     for k in range(x.shape[-1]):
         out[k] = x[..., k]
     return out
-
-
-def _pose_numbers(placement: Transform) -> np.ndarray:
-    return np.concatenate((placement.position, rot.to_quaternion(placement.rotation))).astype(float)
-
-
-def _pose_of_numbers(value: Any) -> Transform:
-    return Transform(rot.from_quaternion(value[3:]), value[:3])
 
 
 def _names(names: Any) -> str:

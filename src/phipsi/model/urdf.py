@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from phipsi.conventions import WORLD
-from phipsi.model import untrusted
+from phipsi.model import untrusted, validate
 from phipsi.model.builder import Builder
 from phipsi.model.robot import INF, Mimic, ModelError, Robot
 from phipsi.spatial import Transform
@@ -29,7 +30,13 @@ _KINDS = {
 _RENAMED = f"{WORLD}_link"
 
 
-def from_urdf(text: str | bytes, *, base: Base = "fixed", strict: bool = False) -> Robot:
+def from_urdf(
+    text: str | bytes,
+    *,
+    base: Base = "fixed",
+    armature: float | Mapping[str, float] = 0.0,
+    strict: bool = False,
+) -> Robot:
     """The robot that a URDF text describes.
 
     With `base="fixed"` the root link is the world: it keeps its frame by name and its inertia is
@@ -38,12 +45,15 @@ def from_urdf(text: str | bytes, *, base: Base = "fixed", strict: bool = False) 
     friction and mimic are kept as data; geometry, transmissions and plugins are not read. "world"
     is the root's name in phipsi, so a link of that name that is not the fixed root is named
     "world_link". Joints are ordered depth first, siblings as in the file (Pinocchio: by name; see
-    `phipsi.interop`). `strict` as in `Builder.build`.
+    `phipsi.interop`). URDF has no element for rotor inertia: `armature` gives it to every joint of
+    one freedom, or to the joints named in a mapping. `strict` as in `Builder.build`.
     """
-    return from_tree(untrusted.xml(text), base=base, strict=strict)
+    return from_tree(untrusted.xml(text), base=base, armature=armature, strict=strict)
 
 
-def from_tree(root: Element, *, base: Base, strict: bool) -> Robot:
+def from_tree(
+    root: Element, *, base: Base, armature: float | Mapping[str, float], strict: bool
+) -> Robot:
     """The robot of a parsed URDF."""
     if base not in ("fixed", "free"):
         raise ModelError(f"base is {untrusted.quoted(base)}, needs 'fixed' or 'free'")
@@ -68,6 +78,7 @@ def from_tree(root: Element, *, base: Base, strict: bool) -> Robot:
         _add_link(builder, called.get(child, child), links[child])
         parent = _end(name, joint, "parent", links)
         _add_joint(builder, name, joint, called.get(parent, parent), called.get(child, child))
+    _add_armature(builder, armature)
     return builder.build(strict=strict)
 
 
@@ -164,6 +175,18 @@ def _add_joint(builder: Builder, name: str, joint: Element, parent: str, child: 
         mimic=_mimic(where, joint),
         **_data(where, kind, joint),
     )  # fmt: skip
+
+
+def _add_armature(builder: Builder, armature: float | Mapping[str, float]) -> None:
+    if not isinstance(armature, Mapping):
+        rotors = [h.name for h in builder.hinges if h.kind.nv == 1] if armature else []
+        armature = dict.fromkeys(rotors, armature)
+    for name, value in armature.items():
+        rotor = validate.number(f"armature of joint {untrusted.quoted(name)}", value)
+        hinge = next((h for h in builder.hinges if h.name == name), None)
+        if hinge is None:
+            raise ModelError(f"armature names {untrusted.quoted(name)}, but no joint has that name")
+        builder.replace_hinge(name, armature=np.full(hinge.kind.nv, rotor))
 
 
 def _data(where: str, kind: str, joint: Element) -> dict[str, float]:

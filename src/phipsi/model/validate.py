@@ -227,7 +227,8 @@ def regular(robot: Robot) -> None:
         if np.linalg.eigvalsh(np.asarray(D, float))[0] <= SINGULAR * scale:
             raise ModelError(
                 f"hinge {h.name!r} moves body {h.child!r}, which has no inertia along it: give the "
-                "body a mass and an inertia, weld it, or give the hinge an armature"
+                "body a mass and an inertia, weld it, or give the hinge an armature (for a URDF: "
+                f"load(..., armature={{{h.name!r}: 1e-4}}))"
             )
         parent = robot.parents[i]
         if parent >= 0:

@@ -1,0 +1,88 @@
+"""The NumPy functions that can be traced."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from phipsi.compile import fold
+from phipsi.compile.trace import Node, current
+
+
+def _traced(function: Callable[..., Any], numeric: Any) -> Callable[..., Any]:
+    """The function on nodes; NumPy's own where every argument is a number."""
+
+    def call(*xs: Any) -> Any:
+        tracers = [x.tracer for x in xs if isinstance(x, Node)]
+        if not tracers:
+            return numeric(*(np.float64(x) for x in xs))
+        tracer = tracers[0] if len(set(map(id, tracers))) == 1 else current() or tracers[0]
+        return function(*(tracer.lift(x) for x in xs))
+
+    return call
+
+
+def _op(name: str) -> Callable[..., Node]:
+    return lambda *xs: xs[0].tracer.apply(name, *xs)
+
+
+UFUNCS: dict[Any, Callable[..., Any]] = {
+    ufunc: _traced(function, ufunc)
+    for ufunc, function in (
+        (np.add, fold.add),
+        (np.subtract, fold.sub),
+        (np.multiply, fold.mul),
+        (np.divide, fold.div),
+        (np.negative, fold.neg),
+        (np.positive, lambda x: x),
+        (np.conjugate, lambda x: x),
+        (np.power, fold.power),
+        (np.float_power, fold.power),
+        (np.square, lambda x: x * x),
+        (np.reciprocal, lambda x: 1.0 / x),
+        (np.absolute, _op("abs")),
+        (np.fabs, _op("abs")),
+        (np.sign, lambda x: _op("where")(0.0 < x, 1.0, _op("where")(x < 0.0, -1.0, 0.0 * x))),
+        (np.sqrt, _op("sqrt")),
+        (np.sin, _op("sin")),
+        (np.cos, _op("cos")),
+        (np.tan, lambda x: x.sin() / x.cos()),
+        (np.arcsin, lambda x: x.arctan2(((1.0 - x) * (1.0 + x)).sqrt())),
+        (np.arccos, lambda x: ((1.0 - x) * (1.0 + x)).sqrt().arctan2(x)),
+        (np.arctan, lambda x: x.arctan2(1.0)),
+        (np.arctan2, _op("atan2")),
+        (np.hypot, lambda x, y: (x * x + y * y).sqrt()),
+        (np.exp, _op("exp")),
+        (np.log, _op("log")),
+        (np.tanh, _op("tanh")),
+        (np.sinh, lambda x: 0.5 * (x.exp() - (-x).exp())),
+        (np.cosh, lambda x: 0.5 * (x.exp() + (-x).exp())),
+        (np.floor, _op("floor")),
+        (np.ceil, lambda x: -_op("floor")(-x)),
+        (np.minimum, _op("min")),
+        (np.maximum, _op("max")),
+        (np.fmin, _op("min")),
+        (np.fmax, _op("max")),
+        (np.less, _op("less")),
+        (np.greater, lambda a, b: _op("less")(b, a)),
+        (np.less_equal, _op("less_equal")),
+        (np.greater_equal, lambda a, b: _op("less_equal")(b, a)),
+        (np.equal, _op("equal")),
+        (np.not_equal, lambda a, b: 1.0 - _op("equal")(a, b)),
+        (np.logical_and, _op("min")),
+        (np.bitwise_and, _op("min")),
+        (np.logical_or, _op("max")),
+        (np.bitwise_or, _op("max")),
+        (np.logical_not, lambda a: 1.0 - a),
+        (np.invert, lambda a: 1.0 - a),
+        (np.isnan, lambda a: 1.0 - _op("equal")(a, a)),
+        (np.deg2rad, lambda x: x * (math.pi / 180)),
+        (np.radians, lambda x: x * (math.pi / 180)),
+        (np.rad2deg, lambda x: x * (180 / math.pi)),
+        (np.degrees, lambda x: x * (180 / math.pi)),
+    )
+}
+"""The NumPy functions that can be traced, on scalars."""

@@ -1,0 +1,88 @@
+"""The numbers of a robot that can become inputs of a kernel, each by a name.
+
+gravity             (3,)   [m/s²], world frame
+inertia:BODY        (10,)  as in conventions.py
+armature:HINGE      (nv of the hinge,); likewise damping, stiffness, friction
+placement:HINGE     (7,)   [position; quaternion] of the hinge frame in the parent's
+frame:FRAME         (7,)   likewise of a named frame in its body's
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from phipsi.conventions import WORLD
+from phipsi.model.robot import Body, ModelError, Robot
+from phipsi.spatial import SpatialInertia, Transform
+from phipsi.spatial import rotation as rot
+
+_OF_HINGE = ("armature", "damping", "stiffness", "friction")
+
+
+def get(robot: Robot, name: str) -> np.ndarray:
+    """The present value of a parameter."""
+    what, _, target = name.partition(":")
+    if name == "gravity":
+        value = robot.gravity
+    elif what == "inertia":
+        value = _body(robot, target).inertia.parameters
+    elif what in _OF_HINGE:
+        value = getattr(robot.hinge(target), what)
+    elif what == "placement":
+        value = _numbers(robot.hinge(target).placement)
+    elif what == "frame":
+        value = _numbers(robot.frame(target).placement)
+    else:
+        known = ", ".join(f"'{x}:HINGE'" for x in (*_OF_HINGE, "placement"))
+        raise ModelError(
+            f"no parameter {name!r}: use 'gravity', 'inertia:BODY', {known} or 'frame:FRAME'"
+        )
+    return np.asarray(value, float)
+
+
+def put(robot: Robot, name: str, value: Any) -> Robot:
+    """The robot with another value, numbers (which are checked) or traced scalars."""
+    expected = get(robot, name).shape
+    if value.shape != expected:
+        raise ModelError(f"parameter {name!r} has shape {value.shape}, needs {expected}")
+    if all(isinstance(x, (int, float)) for x in value):
+        _check(name, value.astype(float))
+    what, _, target = name.partition(":")
+    if what == "gravity":
+        return replace(robot, gravity=value)
+    if what == "inertia":
+        old = _body(robot, target)
+        new = replace(old, inertia=SpatialInertia.of_parameters(value))
+        return replace(robot, bodies=tuple(new if b is old else b for b in robot.bodies))
+    if what == "frame":
+        frame = replace(robot.frame(target), placement=_pose(value))
+        return replace(robot, frames={**robot.frames, target: frame})
+    chosen = robot.hinge(target)
+    changed = replace(chosen, **{what: _pose(value) if what == "placement" else value})
+    return replace(robot, hinges=tuple(changed if h is chosen else h for h in robot.hinges))
+
+
+def _body(robot: Robot, name: str) -> Body:
+    if name == WORLD:
+        raise ModelError("the world has no inertia; name a body")
+    return robot.bodies[robot.body_index(name)]
+
+
+def _check(name: str, value: np.ndarray) -> None:
+    if not np.isfinite(value).all():
+        raise ModelError(f"parameter {name!r} is {value.tolist()}, every number must be finite")
+    if name.startswith("inertia:") and value[0] < 0:
+        raise ModelError(f"parameter {name!r} has negative mass {value[0]:g} kg")
+    if name.startswith(("placement:", "frame:")) and not np.any(value[3:]):
+        raise ModelError(f"parameter {name!r} has a zero quaternion")
+
+
+def _numbers(placement: Transform) -> np.ndarray:
+    return np.concatenate((placement.position, rot.to_quaternion(placement.rotation)))
+
+
+def _pose(value: Any) -> Transform:
+    return Transform(rot.from_quaternion(value[3:]), value[:3])
