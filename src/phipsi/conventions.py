@@ -32,6 +32,11 @@ Gravity
 Inertia parameters
     of a body, 10 numbers: [m, h_x, h_y, h_z, J_xx, J_xy, J_xz, J_yy, J_yz, J_zz], h = m·(centre of
     mass), J about the origin of the body frame.
+Sources
+    [SOA] Rodriguez, Kreutz-Delgado & Jain, "A spatial operator algebra for manipulator modeling and
+    control". [BI] Jain & Rodriguez, "Base-invariant symmetric dynamics of free-flying
+    manipulators". [UA] Jain & Rodriguez, "An analysis of the kinematics and dynamics of
+    under-actuated manipulators". [DL] Jain & Rodriguez, "Diagonalized Lagrangian robot dynamics".
 """
 
 from __future__ import annotations

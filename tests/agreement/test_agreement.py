@@ -13,8 +13,8 @@ from tests.agreement.pinocchio import compare
 from tests.model.urdf_files import ROBOTS, URDFS
 
 DOZEN = (
-    "ur5_robot", "panda", "solo12", "anymal", "a1", "baxter", "iiwa14", "kinova", "tiago",
-    "double_pendulum", "hyq_no_sensors", "talos_reduced",
+    "ur5_robot", "panda", "solo12", "anymal", "a1", "baxter", "kinova", "tiago",
+    "double_pendulum", "hyq_no_sensors", "talos_reduced", "bravo7_gripper",
 )  # fmt: skip
 
 

@@ -215,12 +215,12 @@ def test_articulated_inertias_factor_the_mass_matrix(robot: pp.Robot) -> None:
     assert (ab.P == np.swapaxes(ab.P, -1, -2)).all()
     close(x.H @ P @ x.H.T + x.A, ab.D)
     P_plus = P - G @ x.H @ P
-    close(P - x.E_phi @ P_plus @ x.E_phi.T, x.M, 1e-9)  # theory.md I1
+    close(P - x.E_phi @ P_plus @ x.E_phi.T, x.M, 1e-9)  # M = P − E_φ P⁺ E_φ*
     K = x.E_phi @ G
     factor = np.eye(robot.nv) + x.H @ x.phi @ K
-    close(factor @ ab.D @ factor.T, x.mass, 1e-9)  # I9
+    close(factor @ ab.D @ factor.T, x.mass, 1e-9)  # [SOA] Lemma 4.1
     psi = np.linalg.inv(np.eye(6 * n) - x.E_phi @ (np.eye(6 * n) - G @ x.H))
-    close(np.linalg.inv(factor), np.eye(robot.nv) - x.H @ psi @ K, 1e-9)  # I8
+    close(np.linalg.inv(factor), np.eye(robot.nv) - x.H @ psi @ K, 1e-9)  # [SOA] Lemma 4.2
 
 
 @law

@@ -33,9 +33,9 @@ def potential_energy(robot: Robot, q: Any) -> Any:
     return -(rot.scalars(robot.gravity) @ first_moment(robot, q))
 
 
-def _momenta(x: Forest) -> Forest:
-    """Each body's momentum MV about the world origin."""
-    return local(lambda k: {"h": k.pose @ (k.M @ k.V)}, x)
+def share(k: Any) -> dict[str, Any]:
+    """h = X M V, about the world origin"""
+    return {"h": k.pose @ (k.M @ k.V)}
 
 
 @program
@@ -46,7 +46,7 @@ def momentum(robot: Robot, q: Any, v: Any, *, about: str = "world") -> Any:
     world axes; "base": the frame of the one root body, its axes. Returns (…, 6) [N·m·s, N·s].
     Cost O(N).
     """
-    x = _momenta(posed(moving(forest(robot, q, v=v))))
+    x = local(share, posed(moving(forest(robot, q, v=v))))
     return (_origin(x, q, about).inv @ total(x, "h", Force.zero())).array
 
 

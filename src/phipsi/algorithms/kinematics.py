@@ -16,7 +16,7 @@ from phipsi.sweeps import Forest, forest, local, outward, program, stack, total,
 
 
 def pose(k: Any, parent: Any) -> dict[str, Any]:
-    """X = X_p T_placement T_hinge(q)"""
+    """X = X_p φ"""
     return {"pose": parent.pose @ k.phi}
 
 
@@ -76,8 +76,12 @@ def velocities(robot: Robot, q: Any, v: Any, *, reference: str = "local") -> Any
 
     Returns (…, nb, 6), [ω; v] in [rad/s, m/s]; reference "local", "world" or "aligned". Cost O(N).
     """
-    x = posed(moving(forest(robot, q, v=v)))
-    return stack(local(lambda k: {"seen": expressed(k.V, k.pose, reference)}, x), "seen")
+
+    def seen(k: Any) -> dict[str, Any]:
+        """V in the reference"""
+        return {"seen": expressed(k.V, k.pose, reference)}
+
+    return stack(local(seen, posed(moving(forest(robot, q, v=v)))), "seen")
 
 
 @program
@@ -97,6 +101,7 @@ def accelerations(
     """
 
     def seen(k: Any) -> dict[str, Any]:
+        """α in the reference"""
         V, alpha = (expressed(m, k.pose, reference) for m in (k.V, k.alpha))
         spin = rot.cross(V.angular, V.linear) if classical else rot.zero()
         return {"seen": alpha + Motion(rot.zero(), spin)}

@@ -26,7 +26,7 @@ FACTORS = ("m", "m*", "l", "l*")
 
 
 def composite(k: Any, children: list[Any]) -> dict[str, Any]:
-    """R = M + Σ φRφ*   (theory.md 2, CRB)"""
+    """R = M + Σ φRφ*   composite bodies, [UA] 5 with every hinge active"""
     return {"R": sum((c.phi.congruence(c.R) for c in children), k.M)}
 
 
@@ -50,23 +50,28 @@ def rigid_motion(k: Any, parent: Any) -> dict[str, Any]:
     return {"V": k.phi.T @ parent.V + k.H.T @ k.x}
 
 
+def momentum(k: Any) -> dict[str, Any]:
+    """MV"""
+    return {"load": k.M @ k.V}
+
+
 @program(shapes={"x": ("nv",)})
 def mass_matrix_product(robot: Robot, q: Any, x: Any) -> Any:
     """𝓜x = Hφ M φ*H* x + Ax without forming 𝓜 ([SOA] (3.6)). Returns (…, nv). Cost O(N)."""
     bodies = outward(rigid_motion, forest(robot, q, x=x), V=Motion.zero())
-    bodies = inward(collect, local(lambda k: {"load": k.M @ k.V}, bodies))
+    bodies = inward(collect, local(momentum, bodies))
     return gather(bodies, "T") + joint_data(robot, "armature") * np.asarray(x)
 
 
 def whiten(k: Any, children: list[Any]) -> dict[str, Any]:
-    """κ = (I − HψK)x:  z = Σ φz⁺,  κ = x − Hz,  z⁺ = z + Gκ   (theory.md 3.2, Alg W)"""
+    """κ = (I − HψK)x:  z = Σ φz⁺,  κ = x − Hz,  z⁺ = z + Gκ   [SOA] 4"""
     z = sum((c.phi @ c.z_plus for c in children), Force.zero())
     kappa = k.x - k.H @ z
     return {"kappa": kappa, "z_plus": z + k.G @ kappa}
 
 
 def colour(k: Any, children: list[Any]) -> dict[str, Any]:
-    """y = (I + HφK)x:  z = Σ φz⁺,  y = x + Hz,  z⁺ = z + Gx   (theory.md 3.2, Alg W)"""
+    """y = (I + HφK)x:  z = Σ φz⁺,  y = x + Hz,  z⁺ = z + Gx   [SOA] 4"""
     z = sum((c.phi @ c.z_plus for c in children), Force.zero())
     return {"y": k.x + k.H @ z, "z_plus": z + k.G @ k.x}
 
@@ -84,10 +89,15 @@ def whiten_adjoint(k: Any, parent: Any) -> dict[str, Any]:
     return {"y": y, "V": V_plus + k.H.T @ y}
 
 
+def scale(k: Any) -> dict[str, Any]:
+    """x = D⁻¹κ"""
+    return {"x": k.D.solve(k.kappa)}
+
+
 def _solved(bodies: Forest) -> Any:
     """(I − HψK)* D⁻¹ (I − HψK) x after the Riccati sweep."""
     bodies = inward(whiten, bodies)
-    bodies = local(lambda k: {"x": k.D.solve(k.kappa)}, bodies)
+    bodies = local(scale, bodies)
     return gather(outward(whiten_adjoint, bodies, V=Motion.zero()), "y")
 
 
@@ -117,18 +127,33 @@ def mass_matrix_sqrt_product(robot: Robot, q: Any, x: Any, *, factor: str = "m")
 
     `factor` is "m", "m*", "l" or "l*". Returns (…, nv). Cost O(N).
     """
+
+    def root(k: Any) -> dict[str, Any]:
+        """x = ℒx"""
+        return {"x": k.D.root(k.x)}
+
+    def root_adjoint(k: Any) -> dict[str, Any]:
+        """y = ℒ*y"""
+        return {"y": k.D.root_transpose(k.y)}
+
+    def unroot(k: Any) -> dict[str, Any]:
+        """y = ℒ⁻¹κ"""
+        return {"y": k.D.root_solve(k.kappa)}
+
+    def unroot_adjoint(k: Any) -> dict[str, Any]:
+        """x = ℒ⁻*x"""
+        return {"x": k.D.root_transpose_solve(k.x)}
+
     bodies = inward(riccati, forest(robot, q, x=x))
     match factor:
         case "m":
-            bodies = inward(colour, local(lambda k: {"x": k.D.root(k.x)}, bodies))
+            bodies = inward(colour, local(root, bodies))
         case "m*":
-            bodies = outward(colour_adjoint, bodies, V=Motion.zero())
-            bodies = local(lambda k: {"y": k.D.root_transpose(k.y)}, bodies)
+            bodies = local(root_adjoint, outward(colour_adjoint, bodies, V=Motion.zero()))
         case "l":
-            bodies = local(lambda k: {"y": k.D.root_solve(k.kappa)}, inward(whiten, bodies))
+            bodies = local(unroot, inward(whiten, bodies))
         case "l*":
-            bodies = local(lambda k: {"x": k.D.root_transpose_solve(k.x)}, bodies)
-            bodies = outward(whiten_adjoint, bodies, V=Motion.zero())
+            bodies = outward(whiten_adjoint, local(unroot_adjoint, bodies), V=Motion.zero())
         case _:
             raise ValueError(f"factor {factor!r} is not one of {', '.join(FACTORS)}")
     return gather(bodies, "y")
@@ -136,6 +161,6 @@ def mass_matrix_sqrt_product(robot: Robot, q: Any, x: Any, *, factor: str = "m")
 
 @program
 def mass_matrix_logdet(robot: Robot, q: Any) -> Any:
-    """log det 𝓜 = Σ log det D (theory.md I12). Returns (…). Cost O(N)."""
+    """log det 𝓜 = Σ log det D ([SOA] Lemma 4.1). Returns (…). Cost O(N)."""
     x = inward(riccati, forest(robot, q))
     return sum((k.D.logdet for k in x.records), 0.0)

@@ -74,7 +74,7 @@ def passive_forces(robot: Robot, q: Any, v: Any) -> Any:
 
 
 def coriolis_motion(k: Any, parent: Any) -> dict[str, Any]:
-    """W⁺ = φ*W_p,  W = W⁺ + H*w,  α = φ*α_p − ad(Δ)W⁺ + Ḣ*w   (theory.md 2, COR)"""
+    """W⁺ = φ*W_p,  W = W⁺ + H*w,  α = φ*α_p − ad(Δ)W⁺ + Ḣ*w   [SOA] 6"""
     W_plus = k.phi.T @ parent.W
     alpha = k.phi.T @ parent.alpha - k.Delta.cross(W_plus) + k.H_rate(k.w)
     return {"W": W_plus + k.H.T @ k.w, "alpha": alpha}

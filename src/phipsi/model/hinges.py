@@ -1,4 +1,4 @@
-"""Hinge kinds as data: one row each (theory.md section 1).
+"""Hinge kinds as data: one row each.
 
 A row holds how many numbers a hinge has (nq, nv), how many axes describe it, and its functions of
 the hinge's own axes, pitch and coordinates, over any scalar: the pose of the child in the hinge

@@ -209,8 +209,9 @@ def inertia(body: Body) -> Iterator[str]:
 def regular(robot: Robot) -> None:
     """Every hinge has inertia to move: D > 0 at a generic state.
 
-    Runs the articulated-body recursion (theory.md section 3) on numbers, unless every body has
-    inertia in all directions: then no hinge can be singular.
+    Runs the articulated-body recursion ([BI] Alg 2.2) on numbers, unless every body has inertia in
+    all directions: then no hinge can be singular. D is compared with what it would be were the next
+    hinges outboard locked: what their release leaves of that may be rounding alone.
     """
     if all(_full(body) for body in robot.bodies):
         return

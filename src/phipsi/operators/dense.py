@@ -1,7 +1,7 @@
 """The spatial operators as dense matrices: slow, and the oracle of everything fast.
 
 Block (p, i) of E_φ is the φ of body i towards its parent p; φ = (I − E_φ)⁻¹ by dense algebra, with
-no recursion in it (theory.md section 2).
+no recursion in it ([SOA] section 3).
 """
 
 from __future__ import annotations

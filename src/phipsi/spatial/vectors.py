@@ -1,4 +1,4 @@
-"""Motion and force vectors with their cross products (theory.md section 1)."""
+"""Motion and force vectors with their cross products."""
 
 from __future__ import annotations
 

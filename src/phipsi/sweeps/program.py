@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import prod
 from typing import Any, Generic, ParamSpec, TypeVar, overload
 
@@ -128,7 +128,7 @@ class Program(Generic[P, R]):
                     sweep_log.reset(token)
                 lines = [f"{d:8} {name:16} {meaning}".rstrip() for d, name, meaning in log]
                 head = f"{self.name} on {robot.name!r}: {operations} operations"
-                return "\n".join([head, *lines])
+                return "\n".join([head, *_folded(lines)])
             case "graph":
                 return str(self.graph(robot, **arguments))
             case _:
@@ -298,6 +298,24 @@ def program(
     if function is None:
         return lambda f: Program(f, shapes, static)
     return Program(function, shapes, static)
+
+
+def _folded(lines: list[str]) -> Iterator[str]:
+    """The lines, a group of up to four that follows itself shown once."""
+    while lines:
+        runs = {n: _run(lines, n) for n in range(1, 5)}
+        size = max(runs, key=lambda n: (runs[n] > 1) * n * runs[n])
+        yield from lines[:size]
+        if runs[size] > 1:
+            yield f"         … {runs[size]} times"
+        lines = lines[size * runs[size] :]
+
+
+def _run(lines: list[str], size: int) -> int:
+    count = 1
+    while lines[count * size : (count + 1) * size] == lines[:size]:
+        count += 1
+    return count
 
 
 def _is_dynamic(value: Any) -> bool:
