@@ -16,8 +16,8 @@ demo: .venv/.core ## compute and check the dynamics of a free-flying arm
 test: .venv/.dev ## run the tests (a minute or two)
 	@$(BIN)/python -m pytest -q -n auto
 
-test-all: .venv/.dev ## run the slow tests too, and write docs/agreement.md anew
-	@$(BIN)/python -m pytest -q -n auto -m "slow or not slow"
+test-all: .venv/.dev ## search further, and compare with Pinocchio on every URDF (10 minutes)
+	@HYPOTHESIS_PROFILE=explore $(BIN)/python -m pytest -q -n auto
 	@$(BIN)/python -m tests.agreement
 
 lint: .venv/.dev ## check style, types and the layers

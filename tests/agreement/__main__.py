@@ -38,8 +38,7 @@ def row(a: Agreement) -> str:
         cells = ["–"] * len(COLUMNS)
     else:
         cells = [f"{a.errors[name]:.0e}" if name in a.errors else "–" for name in COLUMNS]
-    note = a.refused or a.verdict or a.note
-    return f"| `{a.file}` | {a.base} | {a.nv} | {' | '.join(cells)} | {note} |"
+    return f"| `{a.file}` | {a.base} | {a.nv} | {' | '.join(cells)} | {a.notes} |"
 
 
 def report(results: list[Agreement]) -> str:
@@ -56,8 +55,8 @@ with a free base, at {STATES} random states: phipsi (numpy backend, float64) aga
 of the quantity. Where one exceeds {TOLERANCE:.0e}, the algorithm run over long double scalars
 decides who is nearer to the truth, and the note says so.
 
-{len(compared)} of {len(results)} runs compared, {within} of them within {TOLERANCE:.0e} in every
-quantity; the rest are judged in the notes.
+Of {len(results)} runs, {len(compared)} could be compared (the notes say why the others could not),
+{within} of them within {TOLERANCE:.0e} in every quantity; the notes judge the rest.
 
 | file | base | nv | {" | ".join(COLUMNS.values())} | note |
 |---|---|---|{"---|" * len(COLUMNS)}---|

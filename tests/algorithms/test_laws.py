@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from phipsi.operators import dense
 from tests.zoo import MOVING, State, close, forests, random_builder, random_forest
 
 STEP = 1e-5
-law = settings(max_examples=int(os.environ.get("PHIPSI_EXAMPLES", "12")))
+law = settings(max_examples=settings().max_examples // 8)  # each traces several programs
 
 
 def along(robot: pp.Robot, s: State, function: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import prod
 from typing import Any, NamedTuple
 
@@ -127,7 +128,7 @@ class Kernel:
             raise ValueError(f"{self.name}: {leaf.name} has shape {array.shape}, needs ({wanted})")
         return array.astype(self.dtype, copy=False)
 
-    @property
+    @cached_property
     def _leaves(self) -> list[Leaf]:
         leaves: list[Leaf] = []
         for _, leaf in self.parameters:
