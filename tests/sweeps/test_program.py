@@ -89,7 +89,7 @@ def test_wrong_arguments_get_one_sentence(arguments: tuple[Any, ...], message: s
 
 
 def test_wrong_names_get_one_sentence() -> None:
-    with pytest.raises(pp.ModelError, match="no frame 'hand'; its frames are"):
+    with pytest.raises(pp.ModelError, match="no frame 'hand'; it has"):
         pp.jacobian(ROBOT, S.q, "hand")
     with pytest.raises(ValueError, match="reference 'global' is not one of"):
         pp.jacobian(ROBOT, S.q, ROBOT.bodies[0].name, reference="global")
@@ -99,6 +99,14 @@ def test_wrong_names_get_one_sentence() -> None:
         pp.forward_dynamics(ROBOT, S.q, S.v, S.tau, external={"world": np.zeros(6)})
     with pytest.raises(ValueError, match="needs 6 numbers"):
         pp.forward_dynamics(ROBOT, S.q, S.v, S.tau, external={ROBOT.bodies[0].name: np.zeros(3)})
+    with pytest.raises(TypeError, match=r"external\['link1'\] has dtype .*, needs real numbers"):
+        pp.forward_dynamics(ROBOT, S.q, S.v, S.tau, external={"link1": "x"})
+    with pytest.raises(TypeError, match="q has dtype object, needs real numbers"):
+        pp.forward_dynamics(ROBOT, None, S.v, S.tau)
+    with pytest.raises(TypeError, match="frame is 3, needs a str"):
+        pp.jacobian(ROBOT, S.q, 3)  # type: ignore[arg-type]
+    with pytest.raises(pp.ModelError, match="did you mean 'tool'"):
+        pp.jacobian(ROBOT, S.q, "tol")
     with pytest.raises(ValueError, match="factor 'x' is not one of"):
         pp.mass_matrix_sqrt_product(ROBOT, S.q, S.v, factor="x")
     with pytest.raises(ValueError, match="about 'x' is not one of"):

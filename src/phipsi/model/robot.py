@@ -6,6 +6,7 @@ methods that "change" it return a new one. Its numbers may be traced scalars (`w
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -153,17 +154,14 @@ class Robot:
         try:
             return self._index[name]
         except KeyError:
-            raise ModelError(
-                f"robot {self.name!r} has no body {name!r}; its bodies are {_names(self._index)}"
-            ) from None
+            raise self._unknown("body", name, list(self._index)) from None
 
     def hinge(self, name: str) -> Hinge:
         """The hinge of that name."""
         for h in self.hinges:
             if h.name == name:
                 return h
-        known = _names([h.name for h in self.hinges])
-        raise ModelError(f"robot {self.name!r} has no hinge {name!r}; its hinges are {known}")
+        raise self._unknown("hinge", name, [h.name for h in self.hinges])
 
     def frame(self, name: str) -> Frame:
         """The frame of that name: a named frame, else a body's own, else the world."""
@@ -171,8 +169,14 @@ class Robot:
             return self.frames[name]
         if name in self._index or name == WORLD:
             return Frame(name, name)
-        known = _names([*self.frames, *self._index, WORLD])
-        raise ModelError(f"robot {self.name!r} has no frame {name!r}; its frames are {known}")
+        raise self._unknown("frame", name, [*self.frames, *self._index, WORLD])
+
+    def _unknown(self, what: str, name: str, known: list[str]) -> ModelError:
+        near = difflib.get_close_matches(str(name), known, n=1)
+        shown = ", ".join(repr(n) for n in known[:12])
+        more = f" and {len(known) - 12} more" if len(known) > 12 else ""
+        hint = f"did you mean {near[0]!r}? " if near else ""
+        return ModelError(f"robot {self.name!r} has no {what} {name!r}; {hint}it has {shown}{more}")
 
     @property
     def mass(self) -> Any:
@@ -333,9 +337,3 @@ def _split(x: Any) -> Any:
     for k in range(x.shape[-1]):
         out[k] = x[..., k]
     return out
-
-
-def _names(names: Any) -> str:
-    names = list(names)
-    shown = ", ".join(repr(n) for n in names[:12])
-    return shown + (f" and {len(names) - 12} more" if len(names) > 12 else "")

@@ -38,6 +38,9 @@ STANDARD: dict[str, Shape] = {
 }
 """Shapes, without the batch, of the arguments every algorithm shares."""
 
+OPTIONS: dict[Any, type] = {"str": str, "bool": bool, "int": int, str: str, bool: bool, int: int}
+"""Parameters with these annotations are options of the trace, never inputs."""
+
 CACHED = 256
 """Kernels a program keeps, least recently used dropped first."""
 
@@ -58,12 +61,15 @@ class Program(Generic[P, R]):
         functools.update_wrapper(self, function)
         self.function = function
         self.name = function.__name__
-        self.static = frozenset(static)
         parameters = list(inspect.signature(function).parameters.values())
         if not parameters:
             raise TypeError(f"program {self.name} needs the robot as its first parameter")
         self.parameters = {p.name: p for p in parameters[1:]}
         self.shapes = {**STANDARD, **(shapes or {})}
+        self.options = {
+            p.name: OPTIONS[p.annotation] for p in parameters if p.annotation in OPTIONS
+        }
+        self.options.update(dict.fromkeys(static, object))
         self._signature = inspect.signature(function)
         self._kernels: OrderedDict[Any, Kernel] = OrderedDict()
 
@@ -136,8 +142,15 @@ class Program(Generic[P, R]):
                     f"stage {stage!r} is not in this version; use 'operators', 'sweeps' or 'graph'"
                 )
 
+    @property
+    def usage(self) -> str:
+        """How it is called."""
+        bare = inspect.Parameter.empty
+        plain = [p.replace(annotation=bare) for p in self._signature.parameters.values()]
+        return f"{self.name}{inspect.Signature(plain)}"
+
     def __repr__(self) -> str:
-        return f"<program {self.name}{self._signature}>"
+        return f"<program {self.usage}>"
 
     # ---- how arguments become inputs -----------------------------------------------------------
 
@@ -147,11 +160,21 @@ class Program(Generic[P, R]):
         try:
             bound = self._signature.bind(*args, **kwargs)
         except TypeError as error:
-            raise TypeError(f"{self.name}: {error}; use {self.name}{self._signature}") from None
+            raise TypeError(f"{self.name}: {error}; use {self.usage}") from None
         bound.apply_defaults()
-        return next(iter(bound.arguments.values())), {
-            name: bound.arguments[name] for name in self.parameters
-        }
+        robot, *values = bound.arguments.values()
+        return robot, dict(zip(self.parameters, values, strict=True))
+
+    def _is_option(self, name: str, value: Any) -> bool:
+        """Is the argument an option of the trace (else an input)?"""
+        if name in self.options:
+            if not isinstance(value, self.options[name]):
+                kind = self.options[name].__name__
+                raise TypeError(f"{self.name}: {name} is {value!r}, needs a {kind}")
+            return True
+        if name in self.shapes and value is not self.parameters[name].default:
+            return False
+        return not _is_dynamic(value)
 
     def _sort(self, robot: Robot, arguments: dict[str, Any]) -> tuple[Any, Any, list[Any]]:
         """Split arguments into static options, leaves (shapes) and their values."""
@@ -159,7 +182,7 @@ class Program(Generic[P, R]):
         leaves: list[tuple[str, Leaf | tuple[Leaf, ...]]] = []
         values: list[Any] = []
         for name, value in arguments.items():
-            if name in self.static or not _is_dynamic(value):
+            if self._is_option(name, value):
                 static.append((name, value))
             elif isinstance(value, Mapping):
                 arrays = {k: as_numbers(f"{self.name}: {name}[{k!r}]", v) for k, v in value.items()}
@@ -187,7 +210,7 @@ class Program(Generic[P, R]):
                         f"pass an example, {name}=np.zeros(...)"
                     )
                 leaves.append((name, Leaf(name, self._core(robot, name, ()))))
-            elif name in self.static or not _is_dynamic(value):
+            elif self._is_option(name, value):
                 static[name] = value
             elif isinstance(value, Mapping):
                 leaves.append((name, tuple(Leaf(k, np.shape(v)) for k, v in value.items())))
@@ -207,7 +230,7 @@ class Program(Generic[P, R]):
         """Run as a part of the program being traced."""
         traced: dict[str, Any] = {}
         for name, value in arguments.items():
-            if name in self.static or not _is_dynamic(value):
+            if self._is_option(name, value):
                 traced[name] = value
             elif isinstance(value, Mapping):
                 traced[name] = {k: lift(v) for k, v in value.items()}
@@ -281,10 +304,11 @@ def program(
 ) -> Any:
     """Make a function of (robot, arrays...) a `Program`.
 
-    Arguments that are arrays, lists or numbers become inputs; strings, flags, None and the names in
-    `static` are options of the trace. The last axis of an input is its own and the axes before it
-    are the batch, unless `shapes` says otherwise: `shapes={"gain": ("nv", "nv"), "t": ()}`, where
-    a string is a size of the robot. Known already: q, v, a, tau, external.
+    Arguments that are arrays, lists or numbers become inputs; parameters annotated str, bool or
+    int, strings, flags, None and the names in `static` are options of the trace. The last axis of
+    an input is its own and the axes before it are the batch, unless `shapes` says otherwise:
+    `shapes={"gain": ("nv", "nv"), "t": ()}`, where a string is a size of the robot. Known already:
+    q, v, a, tau, external.
 
     >>> import numpy as np, phipsi as pp
     >>> @pp.program
