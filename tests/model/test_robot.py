@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import warnings
 from dataclasses import FrozenInstanceError
 from functools import cache
 from typing import Any
@@ -14,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
+import phipsi as pp
 from phipsi.model import KINDS, Builder, Mimic, ModelError, Robot, robots
 from phipsi.spatial import Transform
 from phipsi.spatial import rotation as rot
@@ -432,3 +434,34 @@ def test_text_forms() -> None:
     assert repr(robot.bodies[0]) == "Body('link1', mass=1.0 kg)"
     assert repr(robot.hinges[1]) == "Hinge('joint2', revolute, 'link1' → 'link2')"
     assert repr(robot.frames["tool"]) == "Frame('tool' on 'link2')"
+
+
+def test_a_frame_named_as_its_body_survives_the_weld() -> None:
+    robot = (
+        pp.Builder("offset")
+        .body("arm", 1.0, (0, 0, 1), (1, 1, 1))
+        .hinge("joint", "revolute", "world", "arm", axis=(0, 1, 0), position=(1, 0, 0))
+        .frame("arm", "arm", position=(0, 0, 2))
+        .body("hand", 1.0, (0, 0, 1), (1, 1, 1))
+        .hinge("wrist", "revolute", "arm", "hand", axis=(0, 1, 0))
+        .build()
+    )
+    held = robot.locked(["joint"], [0.5, 0.0])
+    before = pp.frame_pose(robot, [0.5, 0.0], "arm")
+    np.testing.assert_allclose(pp.frame_pose(held, [0.0], "arm"), before, atol=1e-15)
+
+
+def test_a_doubt_is_said_once_and_not_again_by_variants() -> None:
+    builder = pp.Builder("doubtful").body("disc", 1.0, inertia=(1.0, 1.0, 3.0))
+    builder.body("link", 1.0, inertia=(1.0, 1.0, 1.0))
+    builder.hinge("a", "revolute", "world", "disc", axis=(0, 0, 1))
+    builder.hinge("b", "revolute", "disc", "link", axis=(0, 1, 0))
+    with pytest.warns(pp.ModelWarning, match="triangle inequality"):
+        robot = builder.build()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        robot.with_gravity((0, 0, 0))
+        robot.locked(["b"])
+        pp.combine({"one": robot, "two": robot})
+    with pytest.raises(pp.ModelError, match="triangle inequality"):
+        robot.edit().build(strict=True)

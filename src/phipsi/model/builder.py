@@ -43,6 +43,7 @@ class Builder:
         self.bodies: list[Body] = []
         self.hinges: list[Hinge] = []
         self.frames: list[Frame] = []
+        self._accepted: set[str] = set()  # bodies of built robots, checked before
 
     def body(
         self,
@@ -135,6 +136,7 @@ class Builder:
 
         for body in robot.bodies:
             self._body(replace(body, name=prefix + body.name))
+            self._accepted.add(prefix + body.name)
         for h in robot.hinges:
             mimic = h.mimic and replace(h.mimic, joint=prefix + h.mimic.joint)
             self._hinge(
@@ -171,6 +173,8 @@ class Builder:
         hinge_of = validate.tree(self)
         for body in self.bodies:
             for doubt in validate.inertia(body):
+                if body.name in self._accepted and not strict:
+                    continue
                 if strict:
                     raise ModelError(doubt)
                 warnings.warn(doubt, ModelWarning, stacklevel=2)
@@ -202,6 +206,7 @@ class Builder:
         carrier = {WORLD: (WORLD, Transform.identity())}  # name -> (moving body, pose in it)
         merged: dict[str, SpatialInertia] = {}
         frames: dict[str, Frame] = {}
+        named = {f.name for f in self.frames if f.name == f.body}  # instead of the body's own
         nq = nv = 0
         stack = list(reversed(outboard.get(WORLD, [])))
         while stack:
@@ -210,7 +215,8 @@ class Builder:
             pose = pose @ h.placement
             if h.kind.nv == 0:
                 carrier[body.name] = holder, pose
-                frames[body.name] = Frame(body.name, holder, pose)
+                if body.name not in named:
+                    frames[body.name] = Frame(body.name, holder, pose)
                 if holder != WORLD:
                     merged[holder] = merged[holder] + pose.congruence(body.inertia)
             else:

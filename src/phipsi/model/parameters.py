@@ -49,13 +49,15 @@ def put(robot: Robot, name: str, value: Any) -> Robot:
     if value.shape != expected:
         raise ModelError(f"parameter {name!r} has shape {value.shape}, needs {expected}")
     if all(isinstance(x, (int, float)) for x in value):
-        _check(name, value.astype(float))
+        value = value.astype(float)
+        value.flags.writeable = False
+        _check(name, value)
     what, _, target = name.partition(":")
     if what == "gravity":
         return replace(robot, gravity=value)
     if what == "inertia":
         old = _body(robot, target)
-        new = replace(old, inertia=SpatialInertia.of_parameters(value))
+        new = replace(old, inertia=SpatialInertia.of_parameters(value.tolist()))
         return replace(robot, bodies=tuple(new if b is old else b for b in robot.bodies))
     if what == "frame":
         frame = replace(robot.frame(target), placement=_pose(value))
@@ -85,4 +87,5 @@ def _numbers(placement: Transform) -> np.ndarray:
 
 
 def _pose(value: Any) -> Transform:
-    return Transform(rot.from_quaternion(value[3:]), value[:3])
+    x, y, z, *quaternion = value.tolist()
+    return Transform(rot.from_quaternion(quaternion), rot.vector(x, y, z))

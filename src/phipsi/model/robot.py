@@ -250,7 +250,7 @@ class Robot:
 
     def with_gravity(self, gravity: Sequence[float] | np.ndarray) -> Robot:
         """The same robot under another gravity [m/s²], world frame."""
-        return self.edit(gravity=gravity).build()
+        return self.with_parameters({"gravity": gravity})
 
     def parameter(self, name: str) -> np.ndarray:
         """The present value of a number that can become an input of a kernel: "gravity",

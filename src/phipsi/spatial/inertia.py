@@ -23,8 +23,28 @@ from phipsi.spatial.vectors import Force, Motion
 _LOWER = np.tril_indices(3)
 
 
+class Inertia:
+    """What every inertia can do: make forces of motions."""
+
+    __slots__ = ()
+
+    def force(self, motion: Motion) -> Force:
+        """The force of an acceleration, or the momentum of a velocity."""
+        raise NotImplementedError
+
+    @overload
+    def __matmul__(self, other: Motion) -> Force: ...
+    @overload
+    def __matmul__(self, other: MotionBasis) -> ForceBasis: ...
+    def __matmul__(self, other: Motion | MotionBasis) -> Force | ForceBasis:
+        """M V, column by column for a basis."""
+        if isinstance(other, MotionBasis):
+            return ForceBasis(tuple(self.force(column) for column in other.columns))
+        return self.force(other)
+
+
 @dataclass(frozen=True, slots=True)
-class SpatialInertia:
+class SpatialInertia(Inertia):
     """M = [[J, h~], [−h~, m I]]: mass m [kg], first moment h = m·com [kg·m], J [kg·m²] about the
     origin. Ten numbers, linear in the dynamics."""
 
@@ -80,26 +100,17 @@ class SpatialInertia:
         m = self.mass
         return ArticulatedInertia(self.J, skew(self.moment), symmetric(m, 0.0, m, 0.0, 0.0, m))
 
-    @overload
-    def __matmul__(self, other: Motion) -> Force: ...
-    @overload
-    def __matmul__(self, other: MotionBasis) -> ForceBasis: ...
-    def __matmul__(self, other: Motion | MotionBasis) -> Force | ForceBasis:
-        """M V, column by column for a basis."""
-        if isinstance(other, MotionBasis):
-            return ForceBasis(tuple(self @ column for column in other.columns))
-        h = self.moment
-        return Force(
-            self.J @ other.angular + cross(h, other.linear),
-            self.mass * other.linear - cross(h, other.angular),
-        )
+    def force(self, motion: Motion) -> Force:
+        """M V = [J ω + h × v; m v − h × ω]."""
+        w, v, h = motion.angular, motion.linear, self.moment
+        return Force(self.J @ w + cross(h, v), self.mass * v - cross(h, w))
 
     def __add__(self, other: SpatialInertia) -> SpatialInertia:
         return SpatialInertia(self.mass + other.mass, self.moment + other.moment, self.J + other.J)
 
 
 @dataclass(frozen=True, slots=True)
-class ArticulatedInertia:
+class ArticulatedInertia(Inertia):
     """P = [[J, C], [C*, M]] with J and M symmetric by construction."""
 
     J: Matrix
@@ -137,15 +148,9 @@ class ArticulatedInertia:
         """The dense 6 × 6 matrix."""
         return np.block([[self.J, self.C], [self.C.T, self.M]])
 
-    @overload
-    def __matmul__(self, other: Motion) -> Force: ...
-    @overload
-    def __matmul__(self, other: MotionBasis) -> ForceBasis: ...
-    def __matmul__(self, other: Motion | MotionBasis) -> Force | ForceBasis:
-        """P V, column by column for a basis."""
-        if isinstance(other, MotionBasis):
-            return ForceBasis(tuple(self @ column for column in other.columns))
-        w, v = other.angular, other.linear
+    def force(self, motion: Motion) -> Force:
+        """P V = [J ω + C v; C* ω + M v]."""
+        w, v = motion.angular, motion.linear
         return Force(self.J @ w + self.C @ v, self.C.T @ w + self.M @ v)
 
     def __add__(self, other: ArticulatedInertia) -> ArticulatedInertia:

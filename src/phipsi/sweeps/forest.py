@@ -13,7 +13,6 @@ is a parent: the world has a record too. It returns the new fields of the body's
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -23,6 +22,7 @@ import numpy as np
 from phipsi.conventions import WORLD
 from phipsi.model import Hinge, ModelError, Robot
 from phipsi.spatial import Force, Motion
+from phipsi.sweeps.log import note
 
 
 class Record:
@@ -64,17 +64,6 @@ class Forest:
     def body(self, name: str) -> Record:
         """The record of one body."""
         return self.records[self.robot.body_index(name)]
-
-
-SweepLog = list[tuple[str, str, str]]
-sweep_log: ContextVar[SweepLog | None] = ContextVar("phipsi_sweep_log", default=None)
-"""Where sweeps write their direction, name and meaning while a program is shown."""
-
-
-def _logged(direction: str, step: Callable[..., Any]) -> None:
-    log = sweep_log.get()
-    if log is not None:
-        log.append((direction, step.__name__, (step.__doc__ or "").strip().split("\n")[0]))
 
 
 def forest(robot: Robot, q: Any, *, external: Any = None, **vectors: Any) -> Forest:
@@ -121,7 +110,7 @@ def external_forces(robot: Robot, external: Any) -> list[Force]:
 
 def outward(step: Callable[[Any, Any], dict[str, Any]], x: Forest, **world: Any) -> Forest:
     """Base to tip: step(k, parent) sees the parent's new fields; a root sees the world's."""
-    _logged("outward", step)
+    note("outward", step)
     root = Record(world)
     done: list[Record] = []
     fields: list[dict[str, Any]] = []
@@ -134,7 +123,7 @@ def outward(step: Callable[[Any, Any], dict[str, Any]], x: Forest, **world: Any)
 
 def inward(step: Callable[[Any, list[Any]], dict[str, Any]], x: Forest) -> Forest:
     """Tip to base: step(k, children) sees the children's new fields."""
-    _logged("inward", step)
+    note("inward", step)
     waiting: list[list[Record]] = [[] for _ in x.records]
     fields: list[dict[str, Any]] = [{}] * len(x.records)
     for i in reversed(range(len(x.records))):
@@ -146,7 +135,7 @@ def inward(step: Callable[[Any, list[Any]], dict[str, Any]], x: Forest) -> Fores
 
 def local(step: Callable[[Any], dict[str, Any]], x: Forest) -> Forest:
     """Each body by itself: step(k)."""
-    _logged("local", step)
+    note("local", step)
     return x.extended([step(k) for k in x.records])
 
 
@@ -170,7 +159,7 @@ def climb(x: Forest, begin: Callable[[Any], Any]) -> Blocks:
 
     Each X(k) is carried from body k to the root by φ and read by H at every hinge: O(N · depth).
     """
-    _logged("climb", begin)
+    note("climb", begin)
     return [
         (k.hinge, start.hinge, k.H @ value)
         for start in x.records

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from typing import Any, Generic, ParamSpec, TypeVar, overload
 
@@ -19,12 +19,12 @@ from phipsi.compile import (
     Tracer,
     as_numbers,
     current,
-    is_traced,
     lift,
     tracing,
 )
-from phipsi.model import ModelError, Robot
-from phipsi.sweeps.forest import SweepLog, sweep_log
+from phipsi.model import Robot
+from phipsi.sweeps.arguments import common_dtype, flatten, is_dynamic
+from phipsi.sweeps.log import logged_sweeps
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -81,7 +81,7 @@ class Program(Generic[P, R]):
         if current() is not None:
             return self._inline(robot, arguments)
         static, leaves, values = self._sort(robot, arguments)
-        dtype = _common_dtype(values)
+        dtype = common_dtype(values)
         key = (robot.key, dtype, static, leaves)
         kernel = self._kernels.get(key)
         if kernel is None:
@@ -126,15 +126,10 @@ class Program(Generic[P, R]):
             case "operators":
                 return inspect.getdoc(self) or self.name
             case "sweeps":
-                log: SweepLog = []
-                token = sweep_log.set(log)
-                try:
+                with logged_sweeps() as log:
                     operations = self.graph(robot, **arguments).operations
-                finally:
-                    sweep_log.reset(token)
-                lines = [f"{d:8} {name:16} {meaning}".rstrip() for d, name, meaning in log]
                 head = f"{self.name} on {robot.name!r}: {operations} operations"
-                return "\n".join([head, *_folded(lines)])
+                return "\n".join([head, *log.lines()])
             case "graph":
                 return str(self.graph(robot, **arguments))
             case _:
@@ -174,7 +169,7 @@ class Program(Generic[P, R]):
             return True
         if name in self.shapes and value is not self.parameters[name].default:
             return False
-        return not _is_dynamic(value)
+        return not is_dynamic(value)
 
     def _sort(self, robot: Robot, arguments: dict[str, Any]) -> tuple[Any, Any, list[Any]]:
         """Split arguments into static options, leaves (shapes) and their values."""
@@ -237,7 +232,7 @@ class Program(Generic[P, R]):
             else:
                 traced[name] = self._checked(robot, name, lift(value))
         result = self._apply(robot, traced)
-        leaves, pack = _flatten(result, self.name)
+        leaves, pack = flatten(result, self.name)
         return pack([lift(x) if np.ndim(x) else lift(x)[()] for _, x in leaves])
 
     def _checked(self, robot: Robot, name: str, value: Any) -> Any:
@@ -282,7 +277,7 @@ class Program(Generic[P, R]):
                     parameters.append((name, {one.name: one for one in leaf}))
             model = robot.with_parameters({leaf.name: entered(leaf) for leaf in extra})
             result = self._apply(model, arguments)
-            outputs, pack = _flatten(result, self.name)
+            outputs, pack = flatten(result, self.name)
             arrays = [(name, np.asarray(lift(x))) for name, x in outputs]
             graph = tracer.graph([(name, list(x.reshape(-1))) for name, x in arrays])
         structure = Structure(tuple(Leaf(name, x.shape) for name, x in arrays), pack)
@@ -322,58 +317,3 @@ def program(
     if function is None:
         return lambda f: Program(f, shapes, static)
     return Program(function, shapes, static)
-
-
-def _folded(lines: list[str]) -> Iterator[str]:
-    """The lines, a group of up to four that follows itself shown once."""
-    while lines:
-        runs = {n: _run(lines, n) for n in range(1, 5)}
-        size = max(runs, key=lambda n: (runs[n] > 1) * n * runs[n])
-        yield from lines[:size]
-        if runs[size] > 1:
-            yield f"         … {runs[size]} times"
-        lines = lines[size * runs[size] :]
-
-
-def _run(lines: list[str], size: int) -> int:
-    count = 1
-    while lines[count * size : (count + 1) * size] == lines[:size]:
-        count += 1
-    return count
-
-
-def _is_dynamic(value: Any) -> bool:
-    """Numbers, arrays, lists and tuples of them, mappings of them."""
-    if value is None or isinstance(value, (str, bool)):
-        return False
-    if isinstance(value, (int, float, np.ndarray, np.generic, list)) or is_traced(value):
-        return True
-    if isinstance(value, tuple):
-        return bool(value) and all(_is_dynamic(x) for x in value)
-    if isinstance(value, Mapping):
-        return any(_is_dynamic(x) for x in value.values())
-    return hasattr(value, "__array__")
-
-
-def _common_dtype(values: list[Any]) -> str:
-    kinds = {a.dtype for a in values if a.dtype.kind == "f"}
-    if kinds and all(d == np.float32 for d in kinds):
-        return "float32"
-    return "longdouble" if np.dtype(np.longdouble) in kinds - {np.dtype(float)} else "float64"
-
-
-def _flatten(result: Any, name: str) -> tuple[list[tuple[str, Any]], Callable[[list[Any]], Any]]:
-    """The named arrays in a result (array, tuple, named tuple or dict) and how to pack them."""
-    if isinstance(result, tuple):
-        fields = getattr(result, "_fields", None)
-        names = fields or [f"{name}[{i}]" for i in range(len(result))]
-        pack = (lambda xs: type(result)(*xs)) if fields else tuple
-        return list(zip(names, result, strict=True)), pack
-    if isinstance(result, Mapping):
-        keys = [str(k) for k in result]
-        return list(zip(keys, result.values(), strict=True)), lambda xs: dict(
-            zip(keys, xs, strict=True)
-        )
-    if result is None:
-        raise ModelError(f"program {name} returned nothing; return an array")
-    return [(name, result)], lambda xs: xs[0]

@@ -1,0 +1,55 @@
+"""A log of the sweeps that a program makes, for `Program.show`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+
+class SweepLog:
+    """Directions, names and meanings of sweeps, in order."""
+
+    def __init__(self) -> None:
+        self.sweeps: list[str] = []
+
+    def lines(self) -> Iterator[str]:
+        """A line per sweep, a group of up to four that follows itself shown once."""
+        left = self.sweeps
+        while left:
+            runs = {n: _run(left, n) for n in range(1, 5)}
+            size = max(runs, key=lambda n: (runs[n] > 1) * n * runs[n])
+            yield from left[:size]
+            if runs[size] > 1:
+                yield f"         … {runs[size]} times"
+            left = left[size * runs[size] :]
+
+
+_log: ContextVar[SweepLog | None] = ContextVar("phipsi_sweep_log", default=None)
+
+
+@contextmanager
+def logged_sweeps() -> Iterator[SweepLog]:
+    """Log the sweeps made inside."""
+    log = SweepLog()
+    token = _log.set(log)
+    try:
+        yield log
+    finally:
+        _log.reset(token)
+
+
+def note(direction: str, step: Callable[..., Any]) -> None:
+    """Write a sweep into the log, if there is one; a step's docstring says what it computes."""
+    log = _log.get()
+    if log is not None:
+        meaning = (step.__doc__ or "").strip().split("\n")[0]
+        log.sweeps.append(f"{direction:8} {step.__name__:16} {meaning}".rstrip())
+
+
+def _run(lines: list[str], size: int) -> int:
+    count = 1
+    while lines[count * size : (count + 1) * size] == lines[:size]:
+        count += 1
+    return count
