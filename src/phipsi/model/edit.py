@@ -10,6 +10,7 @@ import numpy as np
 from phipsi.conventions import WORLD
 from phipsi.model.hinges import KINDS
 from phipsi.model.robot import ModelError, Robot
+from phipsi.model.validate import PER_Q, PER_V
 from phipsi.spatial import Transform
 from phipsi.spatial import rotation as rot
 
@@ -54,7 +55,5 @@ def attach(
 
 
 def _weld(pose: Transform) -> dict[str, Any]:
-    empty = {name: np.zeros(0) for name in (
-        "lower", "upper", "velocity", "effort", "armature", "damping", "stiffness", "rest",
-        "friction", "backlash")}  # fmt: skip
+    empty = {name: np.zeros(0) for name in (*PER_V, *PER_Q)}
     return {"kind": KINDS["weld"], "placement": pose, "axes": (), **empty}

@@ -48,6 +48,9 @@ class HingeKind:
     def __repr__(self) -> str:
         return f"<hinge kind {self.name}>"
 
+    def __str__(self) -> str:
+        return self.name
+
 
 def _turn(u: Any, angle: Any) -> Transform:
     return Transform(rot.about_axis(u, angle), rot.zero())
