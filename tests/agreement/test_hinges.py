@@ -52,7 +52,7 @@ def pinocchio_model(robot: pp.Robot) -> Any:
         central = np.asarray(body.inertia.J, float) + m * skew @ skew
         model.appendBodyToJoint(i, pin.Inertia(m, com, central), pin.SE3.Identity())
     order = pp.interop.to_pinocchio(robot, robot.neutral(), np.arange(robot.nv), joints=model)[1]
-    armature = np.concatenate([h.armature for h in robot.hinges])
+    armature = robot.joint_data("armature")
     model.armature = armature[order.astype(int)]
     return model
 

@@ -10,7 +10,7 @@ from phipsi.algorithms.kinematics import moving
 from phipsi.model import Robot
 from phipsi.spatial import Gain, Motion, Pivot
 from phipsi.spatial import rotation as rot
-from phipsi.sweeps import forest, gather, inward, outward, program, stack
+from phipsi.sweeps import columns, diagonal, forest, gather, inward, outward, program, stack
 
 
 def riccati(k: Any, children: list[Any]) -> dict[str, Any]:
@@ -52,8 +52,8 @@ def forward_dynamics(robot: Robot, q: Any, v: Any, tau: Any, *, external: Any = 
 
 
 class Articulated(NamedTuple):
-    """Articulated inertias of every body: P (…, nb, 6, 6); D (…, nv, nv), block diagonal; G
-    (…, nb, 6, nv), zero but in the columns of the body's own hinge."""
+    """Articulated inertias: P of every body (…, nb, 6, 6); D (…, nv, nv), block diagonal; G
+    (…, 6, nv), the columns of a hinge in the frame of the body that it moves."""
 
     P: Any
     D: Any
@@ -65,15 +65,10 @@ def articulated_inertias(robot: Robot, q: Any) -> Articulated:
     """P, D and G of the Riccati recursion, P = M + E_ψ P E_φ* ([BI] Alg 2.2, [SOA] (4.1)).
 
     P [kg, kg·m, kg·m²] is what the body's inboard hinge feels with all outboard hinges free.
-    Returns P (…, nb, 6, 6), D (…, nv, nv), G (…, nb, 6, nv). Cost O(N).
+    Returns P (…, nb, 6, 6), D (…, nv, nv), G (…, 6, nv). Cost O(N).
     """
     x = inward(riccati, forest(robot, q))
-    D = np.full((robot.nv, robot.nv), 0.0, object)
-    G = np.full((robot.nb, 6, robot.nv), 0.0, object)
-    for k, gain in zip(x.records, G, strict=True):
-        D[k.hinge.v, k.hinge.v] = k.D.matrix
-        gain[:, k.hinge.v] = k.G.matrix
-    return Articulated(stack(x, "P", (6, 6)), D, G)
+    return Articulated(stack(x, "P", (6, 6)), diagonal(x, "D"), columns(x, "G"))
 
 
 def against_gravity(robot: Robot) -> Motion:

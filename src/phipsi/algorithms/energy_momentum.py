@@ -11,7 +11,7 @@ from phipsi.algorithms.mass_matrix import composite
 from phipsi.model import ModelError, Robot
 from phipsi.spatial import Force, Transform
 from phipsi.spatial import rotation as rot
-from phipsi.sweeps import Forest, forest, inward, local, program, total
+from phipsi.sweeps import Forest, columns, forest, inward, local, program, total
 
 ABOUT = ("world", "com", "base")
 
@@ -58,11 +58,12 @@ def momentum_matrix(robot: Robot, q: Any, *, about: str = "world") -> Any:
     """
     x = posed(inward(composite, forest(robot, q)))
     to = _origin(x, q, about).inv
-    out = np.full((6, robot.nv), 0.0, object)
-    for k in x.records:
-        forces = to @ (k.pose @ (k.R @ k.H.T))
-        out[:, k.hinge.v] = np.stack([f.array for f in forces.columns], axis=1)
-    return out
+
+    def column(k: Any) -> dict[str, Any]:
+        """A = X R H*"""
+        return {"A": to @ (k.pose @ (k.R @ k.H.T))}
+
+    return columns(local(column, x), "A")
 
 
 def _origin(x: Forest, q: Any, about: str) -> Transform:
@@ -72,10 +73,9 @@ def _origin(x: Forest, q: Any, about: str) -> Transform:
         case "com":
             return Transform.of(position=np.asarray(center_of_mass(x.robot, q)))
         case "base":
-            roots = [k for k, p in zip(x.records, x.robot.parents, strict=True) if p < 0]
-            if len(roots) != 1:
+            if len(x.roots) != 1:
                 raise ModelError(
-                    f"robot {x.robot.name!r} has {len(roots)} root bodies; about='base' needs one"
+                    f"robot {x.robot.name!r} has {len(x.roots)} root bodies; about='base' needs one"
                 )
-            return roots[0].pose
+            return x.roots[0].pose
     raise ValueError(f"about {about!r} is not one of {', '.join(ABOUT)}")

@@ -8,9 +8,19 @@ import numpy as np
 
 from phipsi.conventions import REFERENCES, WORLD
 from phipsi.model import ModelError, Robot
-from phipsi.spatial import Motion, Transform
+from phipsi.spatial import Motion, MotionBasis, Transform
 from phipsi.spatial import rotation as rot
-from phipsi.sweeps import Forest, forest, local, outward, program, stack, total, walk
+from phipsi.sweeps import (
+    Forest,
+    columns,
+    forest,
+    local,
+    outward,
+    path,
+    program,
+    stack,
+    total,
+)
 
 # ---- steps, used by every other group -----------------------------------------------------------
 
@@ -118,12 +128,16 @@ def jacobian(robot: Robot, q: Any, frame: str, *, reference: str = "local") -> A
     "world" or "aligned" (the world's axes, the frame's origin). Cost O(depth).
     """
     x = posed(forest(robot, q))
-    at = _frame(x, frame)
-    out = np.full((6, robot.nv), 0.0, object)
-    for k, reach in walk(x, robot.frame(frame).body, robot.frame(frame).placement):
-        columns = [expressed(reach.T @ c, at, reference).array for c in k.H.T.columns]
-        out[:, k.hinge.v] = np.stack(columns, axis=1)
-    return out
+    at, fixed = _frame(x, frame), robot.frame(frame)
+
+    def column(k: Any, reach: Transform) -> dict[str, Any]:
+        """J = φ(k,0)*H*"""
+        return {"J": MotionBasis(tuple(seen(reach.T @ c) for c in k.H.T.columns))}
+
+    def seen(motion: Motion) -> Motion:
+        return expressed(motion, at, reference)
+
+    return columns(path(column, x, fixed.body, fixed.placement), "J")
 
 
 @program
@@ -137,22 +151,23 @@ def jacobian_derivative(
     Cost O(depth).
     """
     x = posed(moving(forest(robot, q, v=v)))
-    at, V = _frame(x, frame), _frame_velocity(x, frame)
+    at, V, fixed = _frame(x, frame), _frame_velocity(x, frame), robot.frame(frame)
     V_r = {"local": V, "aligned": Motion(rot.zero(), V.linear)}.get(reference, Motion.zero())
-    out = np.full((6, robot.nv), 0.0, object)
-    for k, reach in walk(x, robot.frame(frame).body, robot.frame(frame).placement):
-        columns = []
-        for c, unit in zip(k.H.T.columns, np.eye(len(k.v)), strict=True):
-            rate = reach.T @ (k.V.cross(c) + k.H_rate(unit)) - V_r.cross(reach.T @ c)
-            columns.append(expressed(rate, at, reference).array)
-        out[:, k.hinge.v] = np.stack(columns, axis=1)
-    return out
+
+    def column(k: Any, reach: Transform) -> dict[str, Any]:
+        """J̇ = φ(k,0)*(ad(V)H* + Ḣ*) − ad(V_r)J"""
+        units = zip(k.H.T.columns, np.eye(len(k.v)), strict=True)
+        rates = ((k.V.cross(c) + k.H_rate(e), c) for c, e in units)
+        moved = (reach.T @ rate - V_r.cross(reach.T @ c) for rate, c in rates)
+        return {"J_rate": MotionBasis(tuple(expressed(m, at, reference) for m in moved))}
+
+    return columns(path(column, x, fixed.body, fixed.placement), "J_rate")
 
 
 @program
 def center_of_mass(robot: Robot, q: Any) -> Any:
     """The centre of mass of all bodies in the world: Σ X_i h_i / Σ m_i, (…, 3) [m]. Cost O(N)."""
-    if all(isinstance(b.mass, float) and b.mass == 0.0 for b in robot.bodies):
+    if isinstance(robot.mass, float) and robot.mass == 0.0:
         raise ModelError(f"robot {robot.name!r} has no moving mass, so no centre of mass")
     return first_moment(robot, q) / robot.mass
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from phipsi.algorithms.articulated_body import riccati
-from phipsi.algorithms.newton_euler import collect, joint_data
+from phipsi.algorithms.newton_euler import collect
 from phipsi.model import Robot
 from phipsi.spatial import Force, ForceBasis, Motion
 from phipsi.sweeps import (
@@ -20,6 +20,7 @@ from phipsi.sweeps import (
     outward,
     program,
     symmetric,
+    total,
 )
 
 FACTORS = ("m", "m*", "l", "l*")
@@ -42,7 +43,7 @@ def mass_matrix(robot: Robot, q: Any) -> Any:
         return k.R @ k.H.T
 
     x = inward(composite, forest(robot, q))
-    return symmetric(x, climb(x, held)) + np.diag(joint_data(robot, "armature"))
+    return symmetric(x, climb(held, x)) + np.diag(robot.joint_data("armature"))
 
 
 def rigid_motion(k: Any, parent: Any) -> dict[str, Any]:
@@ -60,7 +61,7 @@ def mass_matrix_product(robot: Robot, q: Any, x: Any) -> Any:
     """𝓜x = Hφ M φ*H* x + Ax without forming 𝓜 ([SOA] (3.6)). Returns (…, nv). Cost O(N)."""
     bodies = outward(rigid_motion, forest(robot, q, x=x), V=Motion.zero())
     bodies = inward(collect, local(momentum, bodies))
-    return gather(bodies, "T") + joint_data(robot, "armature") * np.asarray(x)
+    return gather(bodies, "T") + robot.joint_data("armature") * np.asarray(x)
 
 
 def whiten(k: Any, children: list[Any]) -> dict[str, Any]:
@@ -162,5 +163,9 @@ def mass_matrix_sqrt_product(robot: Robot, q: Any, x: Any, *, factor: str = "m")
 @program
 def mass_matrix_logdet(robot: Robot, q: Any) -> Any:
     """log det 𝓜 = Σ log det D ([SOA] Lemma 4.1). Returns (…). Cost O(N)."""
-    x = inward(riccati, forest(robot, q))
-    return sum((k.D.logdet for k in x.records), 0.0)
+
+    def logdet(k: Any) -> dict[str, Any]:
+        """log det D"""
+        return {"logdet": k.D.logdet}
+
+    return total(local(logdet, inward(riccati, forest(robot, q))), "logdet", 0.0)

@@ -10,7 +10,7 @@ from phipsi.algorithms.articulated_body import against_gravity
 from phipsi.algorithms.kinematics import acceleration, moving
 from phipsi.model import Robot
 from phipsi.spatial import ForceBasis, Motion, SpatialInertia
-from phipsi.sweeps import Forest, climb, forest, gather, inward, local, outward, program
+from phipsi.sweeps import Forest, by_body, climb, forest, gather, inward, local, outward, program
 
 
 def inertial_force(k: Any) -> dict[str, Any]:
@@ -36,7 +36,7 @@ def inverse_dynamics(robot: Robot, q: Any, v: Any, a: Any, *, external: Any = No
     Gravity, armature and external forces included. Returns (…, nv) [N·m or N]. Cost O(N).
     """
     x = _loaded(robot, forest(robot, q, v=v, qdd=a, external=external))
-    return gather(inward(collect, x), "T") + joint_data(robot, "armature") * np.asarray(a)
+    return gather(inward(collect, x), "T") + robot.joint_data("armature") * np.asarray(a)
 
 
 @program
@@ -64,13 +64,13 @@ def passive_forces(robot: Robot, q: Any, v: Any) -> Any:
     δ is the displacement from rest in velocity coordinates, less the dead band of the backlash.
     Add it to `tau`: no algorithm does so by itself. Returns (…, nv) [N·m or N]. Cost O(N).
     """
-    travel = robot.difference(joint_data(robot, "rest"), q)
-    play = 0.5 * joint_data(robot, "backlash")
+    travel = robot.difference(robot.joint_data("rest"), q)
+    play = 0.5 * robot.joint_data("backlash")
     travel = travel - np.clip(travel, -play, play)
-    speed = np.repeat([h.friction_speed for h in robot.hinges], [h.kind.nv for h in robot.hinges])
-    spring = joint_data(robot, "stiffness") * travel
-    damper = joint_data(robot, "damping") * v
-    return -(spring + damper + joint_data(robot, "friction") * np.tanh(v / speed))
+    spring = robot.joint_data("stiffness") * travel
+    damper = robot.joint_data("damping") * v
+    friction = robot.joint_data("friction") * np.tanh(v / robot.joint_data("friction_speed"))
+    return -(spring + damper + friction)
 
 
 def coriolis_motion(k: Any, parent: Any) -> dict[str, Any]:
@@ -126,13 +126,4 @@ def regressor(robot: Robot, q: Any, v: Any, a: Any) -> Any:
         return ForceBasis(tuple(M @ k.alpha + k.V.cross_force(M @ k.V) for M in units))
 
     x = outward(acceleration, moving(forest(robot, q, v=v, qdd=a)), alpha=against_gravity(robot))
-    column = {h.name: 10 * i for i, h in enumerate(robot.hinges)}
-    Y = np.full((robot.nv, 10 * robot.nb), 0.0, object)
-    for row, body, block in climb(x, unit_forces):
-        Y[row.v, column[body.name] : column[body.name] + 10] = block
-    return Y
-
-
-def joint_data(robot: Robot, field: str) -> Any:
-    """A number per freedom (nv,) or per coordinate (nq,) from every hinge, in order."""
-    return np.concatenate([np.zeros(0), *(getattr(h, field) for h in robot.hinges)])
+    return by_body(x, climb(unit_forces, x), 10)

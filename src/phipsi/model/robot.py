@@ -178,6 +178,15 @@ class Robot:
         hint = f"did you mean {near[0]!r}? " if near else ""
         return ModelError(f"robot {self.name!r} has no {what} {name!r}; {hint}it has {shown}{more}")
 
+    def joint_data(self, field: str) -> Any:
+        """A number of every hinge per freedom (nv,), or of `lower`, `upper`, `rest` per coordinate
+        (nq,), in the order of the hinges."""
+        parts = [getattr(h, field) for h in self.hinges]
+        sized = zip(parts, self.hinges, strict=True)
+        return np.concatenate(
+            [np.zeros(0), *(x if np.ndim(x) else np.full(h.kind.nv, x) for x, h in sized)]
+        )
+
     @property
     def mass(self) -> Any:
         """Total mass of the moving bodies [kg]."""

@@ -42,5 +42,5 @@ def dense(robot: Robot, q: Any) -> Dense:
         M[own, own] = k.M.articulated.matrix
         if p >= 0:
             E[6 * p : 6 * p + 6, own] = np.stack([(k.phi @ f).array for f in unit], axis=1)
-    armature = np.concatenate([np.zeros(0), *(h.armature for h in robot.hinges)])
-    return Dense(H, E, np.linalg.inv(np.eye(6 * n) - E), M, np.diag(armature))
+    A = np.diag(robot.joint_data("armature"))
+    return Dense(H, E, np.linalg.inv(np.eye(6 * n) - E), M, A)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,11 +15,23 @@ if TYPE_CHECKING:
     from phipsi.spatial.transform import Transform
 
 
+def _dense(columns: Sequence[Motion] | Sequence[Force]) -> Any:
+    out = np.empty((6, len(columns)), object)
+    for i, c in enumerate(columns):
+        out[:, i] = c.array
+    return out
+
+
 @dataclass(frozen=True, slots=True)
 class MotionBasis:
     """A 6 × r matrix of motions, such as H*."""
 
     columns: tuple[Motion, ...]
+
+    @property
+    def matrix(self) -> Any:
+        """The dense 6 × r matrix."""
+        return _dense(self.columns)
 
     def __matmul__(self, x: Any) -> Motion:
         """The motion Σ column · x."""
@@ -57,6 +69,11 @@ class ForceBasis:
 
     columns: tuple[Force, ...]
 
+    @property
+    def matrix(self) -> Any:
+        """The dense 6 × r matrix."""
+        return _dense(self.columns)
+
     def __matmul__(self, x: Any) -> Force:
         """The force Σ column · x."""
         return sum((c * s for c, s in zip(self.columns, x, strict=True)), Force.zero())
@@ -93,10 +110,7 @@ class Gain:
     @property
     def matrix(self) -> Any:
         """The dense 6 × r matrix."""
-        r = len(self.U.columns)
-        U = np.stack([c.array for c in self.U.columns], axis=1) if r else np.empty((6, 0), object)
-        rows = [self.D.solve(row) for row in U]
-        return np.stack(rows) if r else U
+        return np.stack([self.D.solve(row) for row in self.U.matrix])
 
 
 @dataclass(frozen=True, slots=True)
