@@ -210,6 +210,10 @@ def test_users_programs_compile_whole() -> None:
     close(kernel(S.q, S.v, target, gain, t)["tau"], result["tau"])
     with pytest.raises(TypeError, match="cannot know the shape of 'target'"):
         drive.compile(ROBOT)
+    with pytest.raises(TypeError, match=r"needs the option frame=\.\.\."):
+        pp.jacobian.compile(ROBOT)
+    with pytest.raises(TypeError, match="the option target is a dict, needs a constant"):
+        drive(ROBOT, S.q, S.v, {"a": "b"}, gain, t)
 
 
 def test_a_program_inside_a_program_checks_shapes_too() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from math import prod
 from typing import Any, Generic, ParamSpec, TypeVar, overload
 
@@ -178,6 +178,9 @@ class Program(Generic[P, R]):
         values: list[Any] = []
         for name, value in arguments.items():
             if self._is_option(name, value):
+                if not isinstance(value, Hashable):
+                    kind = type(value).__name__
+                    raise TypeError(f"{self.name}: the option {name} is a {kind}, needs a constant")
                 static.append((name, value))
             elif isinstance(value, Mapping):
                 arrays = {k: as_numbers(f"{self.name}: {name}[{k!r}]", v) for k, v in value.items()}
@@ -199,6 +202,8 @@ class Program(Generic[P, R]):
         for name, parameter in self.parameters.items():
             value = arguments.get(name, parameter.default)
             if value is parameter.empty:
+                if name in self.options:
+                    raise TypeError(f"{self.name}.compile needs the option {name}=...")
                 if name not in self.shapes:
                     raise TypeError(
                         f"{self.name}.compile cannot know the shape of {name!r}; "
