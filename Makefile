@@ -16,7 +16,7 @@ demo: .venv/.core ## compute and check the dynamics of a free-flying arm
 test: .venv/.dev ## run the tests (a minute or two)
 	@$(BIN)/python -m pytest -q -n auto
 
-test-all: .venv/.dev ## search further, and compare with Pinocchio on every URDF (10 minutes)
+test-all: .venv/.dev ## search further, and compare with Pinocchio on every URDF (5 minutes)
 	@HYPOTHESIS_PROFILE=explore $(BIN)/python -m pytest -q -n auto
 	@$(BIN)/python -m tests.agreement
 
