@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from importlib import metadata
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,16 +17,10 @@ from rich.table import Table
 
 import phipsi as pp
 from phipsi.cli.doctor import import_time
+from tests.model.urdf_files import URDFS
 
 BATCHES = (1, 16, 256, 4096)
 ROUNDS, PER_ROUND = 20, 64  # PER_ROUND: evaluations at least, so that small batches are warm too
-
-
-def urdf(path: str) -> str:
-    """A file of the package example-robot-data."""
-    share = "cmeel.prefix/share/example-robot-data/robots"
-    located = metadata.distribution("example-robot-data").locate_file(f"{share}/{path}")
-    return str(Path(str(located)))
 
 
 def best(contestants: list[Callable[[], Any]], repeats: int) -> list[float]:
@@ -45,7 +37,7 @@ def best(contestants: list[Callable[[], Any]], repeats: int) -> list[float]:
 
 def main() -> None:
     """Print the table."""
-    path = urdf("ur_description/urdf/ur5_robot.urdf")
+    path = str(URDFS["ur5_robot"])
     start = time.perf_counter()
     robot = pp.load(path)
     loaded = time.perf_counter()

@@ -3,8 +3,6 @@
 import subprocess
 import sys
 
-import pytest
-
 HEAVY = ("llvmlite", "typer", "rich", "click", "defusedxml", "scipy", "mujoco", "pinocchio")
 
 
@@ -27,10 +25,3 @@ def test_import_does_not_run_the_algorithms():
 def test_dynamics_needs_no_extra():
     code = "import phipsi as pp; r = pp.robots.double_pendulum(); pp.mass_matrix(r, r.neutral())"
     assert imported(code) & {"typer", "rich", "click", "defusedxml", "scipy", "mujoco"} == set()
-
-
-def test_import_time_is_reported(capsys: pytest.CaptureFixture[str]):
-    from phipsi.cli.doctor import import_time
-
-    with capsys.disabled():
-        print(f"\nimport phipsi: {import_time():.3f} s (wanted: under 0.15)")

@@ -27,6 +27,7 @@ def _homes() -> dict[str, str]:
 
 
 _HOMES = _homes()
+# type checkers read the stub instead
 __all__ = ["__version__", *sorted(_HOMES)]  # pyright: ignore[reportUnsupportedDunderAll]
 
 

@@ -53,6 +53,10 @@ PLAIN_NUMPY: list[Callable[..., Any]] = [
     lambda x, y: np.stack([x, y]).T.reshape(2, 3)[:, ::-1],
     lambda x, y: np.dot(x, y) * np.einsum("i,i->", x, y),
     lambda x, y: np.linalg.norm(np.stack([x, y]), axis=1),
+    lambda x, y: 1.0 * np.logical_and(x, y) + 2.0 * np.logical_or(0 * x, y) + np.logical_not(3 * x),
+    lambda x, y: np.where(~((x > 0) & (y > 0)) | (x > 2), x, y),
+    lambda x, y: (x - 5) ** 65 * 1e-40 + x**-3 + (y * y) ** 2.5,
+    lambda x, y: np.sinh(1e-10 * x) * 1e10,
     lambda x, y: np.deg2rad(x) + np.rad2deg(y),
     lambda x, y: x[0] * np.float64(2.0) + np.float32(0.5) * y[1] - np.sin(x[2]),
     lambda x, y: sum(np.where(a < b, a, b) for a, b in zip(x, y, strict=True)),
@@ -135,6 +139,14 @@ def test_branching_on_a_traced_value_is_refused_with_a_hint() -> None:
         traced(lambda x: np.linalg.inv(x.reshape(2, 2)), 4)
     with pytest.raises(TraceError, match="cannot be traced"):
         traced(lambda x: np.gcd(x, x), 2)
+    with pytest.raises(TraceError, match="cannot be traced"):
+        traced(lambda x: np.fmin(x, x), 2)  # it would have to ignore NaN
+
+
+def test_sign_keeps_nan() -> None:
+    graph, _ = traced(np.sign, 1)
+    (found,) = run(graph, [np.array([[np.nan], [-2.0], [0.0], [3.0]])], np.dtype(float))
+    np.testing.assert_array_equal(found[:, 0], [np.nan, -1.0, 0.0, 1.0])
 
 
 def test_a_value_of_another_trace_is_refused() -> None:
@@ -168,6 +180,16 @@ def test_repeat_is_one_node_whatever_the_count() -> None:
     assert rolled(500).count() == {"sin": 500, "add": 500}
     assert str(rolled(5)) != str(rolled(6))
     assert rolled(5).digest != rolled(6).digest
+
+
+def test_the_digest_sees_the_tables_of_nested_loops() -> None:
+    def digest(c: float) -> str:
+        def outer(s: Any, k: Any) -> Any:
+            return pp.repeat(2, lambda u, row: (u * row, u), s, np.array([1.0, c]))[0], s
+
+        return traced(lambda x: pp.repeat(2, outer, x)[0], 1)[0].digest
+
+    assert digest(2.0) == digest(2.0) != digest(3.0)
 
 
 def test_nested_repeat_and_traced_rows() -> None:

@@ -93,6 +93,10 @@ def test_wrong_names_get_one_sentence() -> None:
         pp.jacobian(ROBOT, S.q, "hand")
     with pytest.raises(ValueError, match="reference 'global' is not one of"):
         pp.jacobian(ROBOT, S.q, ROBOT.bodies[0].name, reference="global")
+    for program in (pp.jacobian, pp.frame_pose):
+        assert program(ROBOT, S.q, "world").shape[-1] in (ROBOT.nv, 4)
+    with pytest.raises(ValueError, match="reference 'global' is not one of"):
+        pp.jacobian(ROBOT, S.q, "world", reference="global")
     with pytest.raises(TypeError, match="needs a Robot first"):
         pp.forward_dynamics(S.q, S.q, S.v, S.tau)  # type: ignore[arg-type]
     with pytest.raises(pp.ModelError, match="fixed to the world"):
@@ -145,6 +149,29 @@ def test_kernels() -> None:
         pp.forward_dynamics.compile(ROBOT, threads=4)
     with pytest.raises(TypeError, match="has no argument 'speed'"):
         pp.forward_dynamics.compile(ROBOT, speed=1.0)
+
+
+def test_results_may_be_nested() -> None:
+    @pp.program
+    def drift(robot: pp.Robot, q: Any, v: Any) -> Any:
+        carry, seen = pp.repeat(3, lambda c, k: ((c[0] + c[1], c[1]), c[0]), (q, v))
+        return {"end": carry, 1: (seen,)}
+
+    result = drift(ROBOT, S.q, S.v)
+    q, v = result["end"]
+    close(q, S.q + 3 * S.v)
+    close(v, S.v)
+    close(result[1][0], S.q + np.arange(3)[:, None] * S.v)
+
+
+def test_python_numbers_follow_the_arrays() -> None:
+    @pp.program(shapes={"dt": ()})
+    def scaled(robot: pp.Robot, q: Any, dt: Any) -> Any:
+        return q * dt
+
+    assert scaled(ROBOT, S.q.astype(np.float32), 0.5).dtype == np.float32
+    assert scaled(ROBOT, S.q.astype(np.float32), np.float64(0.5)).dtype == np.float64
+    assert scaled(ROBOT, S.q.tolist(), 0.5).dtype == np.float64
 
 
 def test_several_results_come_named_and_in_place() -> None:
@@ -210,6 +237,8 @@ def test_users_programs_compile_whole() -> None:
     close(kernel(S.q, S.v, target, gain, t)["tau"], result["tau"])
     with pytest.raises(TypeError, match="cannot know the shape of 'target'"):
         drive.compile(ROBOT)
+    with pytest.raises(ValueError, match=r"q has shape \(5,\), needs \(2,\)"):
+        pp.forward_dynamics.compile(ROBOT, q=np.zeros(5))
     with pytest.raises(TypeError, match=r"needs the option frame=\.\.\."):
         pp.jacobian.compile(ROBOT)
     with pytest.raises(TypeError, match="the option target is a dict, needs a constant"):
@@ -228,7 +257,7 @@ def test_a_program_inside_a_program_checks_shapes_too() -> None:
     def nothing(robot: pp.Robot, q: Any) -> Any:
         pp.gravity_force(robot, q)
 
-    with pytest.raises(pp.ModelError, match="returned nothing"):
+    with pytest.raises(TypeError, match="returned nothing"):
         nothing(ROBOT, S.q)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from phipsi.conventions import REFERENCES, WORLD
 from phipsi.model import ModelError, Robot
-from phipsi.spatial import Motion, MotionBasis, Transform
+from phipsi.spatial import Motion, MotionBasis, Transform, TransposedTransform
 from phipsi.spatial import rotation as rot
 from phipsi.sweeps import (
     Forest,
@@ -89,7 +89,7 @@ def velocities(robot: Robot, q: Any, v: Any, *, reference: str = "local") -> Any
 
     def seen(k: Any) -> dict[str, Any]:
         """V in the reference"""
-        return {"seen": expressed(k.V, k.pose, reference)}
+        return {"seen": view(k.pose, reference) @ k.V}
 
     return stack(local(seen, posed(moving(forest(robot, q, v=v)))), "seen")
 
@@ -98,7 +98,7 @@ def velocities(robot: Robot, q: Any, v: Any, *, reference: str = "local") -> Any
 def frame_velocity(robot: Robot, q: Any, v: Any, frame: str, *, reference: str = "local") -> Any:
     """The spatial velocity of a frame: V₀ = φ(i,0)*V_i, (…, 6) [rad/s, m/s]. Cost O(depth)."""
     x = posed(moving(forest(robot, q, v=v)))
-    return expressed(_frame_velocity(x, frame), _frame(x, frame), reference).array
+    return (view(_frame(x, frame), reference) @ _frame_velocity(x, frame)).array
 
 
 @program
@@ -112,7 +112,8 @@ def accelerations(
 
     def seen(k: Any) -> dict[str, Any]:
         """α in the reference"""
-        V, alpha = (expressed(m, k.pose, reference) for m in (k.V, k.alpha))
+        to = view(k.pose, reference)
+        V, alpha = to @ k.V, to @ k.alpha
         spin = rot.cross(V.angular, V.linear) if classical else rot.zero()
         return {"seen": alpha + Motion(rot.zero(), spin)}
 
@@ -128,14 +129,11 @@ def jacobian(robot: Robot, q: Any, frame: str, *, reference: str = "local") -> A
     "world" or "aligned" (the world's axes, the frame's origin). Cost O(depth).
     """
     x = posed(forest(robot, q))
-    at, fixed = _frame(x, frame), robot.frame(frame)
+    to, fixed = view(_frame(x, frame), reference), robot.frame(frame)
 
     def column(k: Any, reach: Transform) -> dict[str, Any]:
         """J = φ(k,0)*H*"""
-        return {"J": MotionBasis(tuple(seen(reach.T @ c) for c in k.H.T.columns))}
-
-    def seen(motion: Motion) -> Motion:
-        return expressed(motion, at, reference)
+        return {"J": MotionBasis(tuple(to @ (reach.T @ c) for c in k.H.T.columns))}
 
     return columns(path(column, x, fixed.body, fixed.placement), "J")
 
@@ -151,7 +149,8 @@ def jacobian_derivative(
     Cost O(depth).
     """
     x = posed(moving(forest(robot, q, v=v)))
-    at, V, fixed = _frame(x, frame), _frame_velocity(x, frame), robot.frame(frame)
+    to, fixed = view(_frame(x, frame), reference), robot.frame(frame)
+    V = _frame_velocity(x, frame)
     V_r = {"local": V, "aligned": Motion(rot.zero(), V.linear)}.get(reference, Motion.zero())
 
     def column(k: Any, reach: Transform) -> dict[str, Any]:
@@ -159,7 +158,7 @@ def jacobian_derivative(
         units = zip(k.H.T.columns, np.eye(len(k.v)), strict=True)
         rates = ((k.V.cross(c) + k.H_rate(e), c) for c, e in units)
         moved = (reach.T @ rate - V_r.cross(reach.T @ c) for rate, c in rates)
-        return {"J_rate": MotionBasis(tuple(expressed(m, at, reference) for m in moved))}
+        return {"J_rate": MotionBasis(tuple(to @ m for m in moved))}
 
     return columns(path(column, x, fixed.body, fixed.placement), "J_rate")
 
@@ -175,15 +174,15 @@ def center_of_mass(robot: Robot, q: Any) -> Any:
 # ---- frames -------------------------------------------------------------------------------------
 
 
-def expressed(motion: Motion, at: Transform, reference: str) -> Motion:
-    """A motion given in the axes of a frame with pose `at`, as seen from the reference."""
+def view(at: Transform, reference: str) -> TransposedTransform:
+    """What turns a motion in the axes of a frame at `at` into one seen from the reference."""
     match reference:
         case "local":
-            return motion
+            return Transform.identity().T
         case "world":
-            return at.inv.T @ motion
+            return at.inv.T
         case "aligned":
-            return at.aligned.inv.T @ motion
+            return at.aligned.inv.T
     raise ValueError(f"reference {reference!r} is not one of {', '.join(REFERENCES)}")
 
 

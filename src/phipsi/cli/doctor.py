@@ -13,18 +13,6 @@ import numpy as np
 import phipsi as pp
 
 BACKENDS = ("numpy", "llvm", "cuda")
-EXTRAS = (
-    "sim",
-    "mjcf",
-    "cuda",
-    "torch",
-    "jax",
-    "symbolic",
-    "dataframe",
-    "plot",
-    "view",
-    "campaign",
-)
 
 
 def run() -> int:
@@ -36,8 +24,7 @@ def run() -> int:
     python = f"Python {platform.python_version()}"
     console.print(f"phipsi {pp.__version__}, {python}, {platform.platform()}", soft_wrap=True)
     table = Table(show_header=False, box=None)
-    needs = requirements()
-    for title, packages in (("core", needs.pop("")), *((e, needs.get(e, [])) for e in EXTRAS)):
+    for title, packages in requirements().items():
         found = ", ".join(f"{name} {version}" for name, version in packages if version)
         missing = [name for name, version in packages if not version]
         fix = f"[dim]{', '.join(missing)} not installed: pip install 'phipsi\\[{title}]'[/]"
@@ -56,11 +43,13 @@ def run() -> int:
 
 
 def requirements() -> dict[str, list[tuple[str, str | None]]]:
-    """For each extra ("" is the core) the packages it needs, and the versions installed."""
-    needs: dict[str, list[tuple[str, str | None]]] = {"": []}
+    """For the core and each extra of users the packages it needs, and the versions installed."""
+    needs: dict[str, list[tuple[str, str | None]]] = {"core": []}
     for line in metadata.requires("phipsi") or []:
         requirement, _, marker = line.partition(";")
-        extra = marker.partition("extra ==")[2].strip(" '\"")
+        extra = marker.partition("extra ==")[2].strip(" '\"") or "core"
+        if extra in ("all", "dev"):
+            continue
         name = requirement.strip()
         for stop in "<>=!~[ (":
             name = name.partition(stop)[0]

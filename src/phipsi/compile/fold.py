@@ -104,13 +104,42 @@ def rdiv(a: Node, b: Node) -> Node:
     return div(b, a)
 
 
+def truth(a: Node) -> Node:
+    """1 where a is not zero, else 0."""
+    return a if _is_truth(a) else 1.0 - a.tracer.apply("equal", a, 0.0)
+
+
+def both(a: Node, b: Node) -> Node:
+    """a and b, as truth values."""
+    return a.tracer.apply("min", truth(a), truth(b))
+
+
+def either(a: Node, b: Node) -> Node:
+    """a or b, as truth values."""
+    return a.tracer.apply("max", truth(a), truth(b))
+
+
+def negation(a: Node) -> Node:
+    """Not a, as truth values."""
+    return 1.0 - truth(a)
+
+
+def _is_truth(a: Node) -> bool:
+    """Is a known to be 0 or 1?"""
+    if a.op in ("min", "max"):
+        return all(map(_is_truth, a.args))
+    if a.op == "sub":
+        return a.args[0].op == "const" and a.args[0].value == 1.0 and _is_truth(a.args[1])
+    return a.op in ("less", "less_equal", "equal") or (a.op == "const" and a.value in (0.0, 1.0))
+
+
 def power(a: Node, p: Node) -> Node:
     """a to the power p: products for whole numbers, a root for ½, else exp(p log a)."""
     n = p.value
-    if p.op != "const" or (n != 0.5 and (n != int(n) or abs(n) > 64)):
-        return (p * a.log()).exp()
-    if n == 0.5:
+    if p.op == "const" and n == 0.5:
         return a.sqrt()
+    if p.op != "const" or not float(n).is_integer():
+        return (p * a.log()).exp()
     result, square, k = a.tracer.lift(1.0), a, int(abs(n))
     while k:
         result, square, k = (result * square if k & 1 else result), square * square, k >> 1

@@ -139,5 +139,5 @@ class Graph:
             text.update(line.encode() + b"\n")
         for node in self.nodes:
             if node.op == "loop":
-                text.update(node.value.tables.tobytes())
+                text.update(node.value.body.digest.encode() + node.value.tables.tobytes())
         return text.hexdigest()

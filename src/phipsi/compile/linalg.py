@@ -75,7 +75,7 @@ def clip(x: Any, low: Any, high: Any) -> Any:
     return np.minimum(np.maximum(x, low), high)
 
 
-minimum, maximum, norm = np.minimum, np.maximum, np.linalg.norm
+minimum, maximum = np.minimum, np.maximum
 
 
 def _objects(x: Any) -> Any:

@@ -92,15 +92,15 @@ class Node:
         return 1.0 - _compare("equal", self, other)
 
     def __and__(self, other: Any) -> Any:
-        return _compare("min", self, other)
+        return _binary(fold.both, self, other)
 
     def __or__(self, other: Any) -> Any:
-        return _compare("max", self, other)
+        return _binary(fold.either, self, other)
 
     __rand__, __ror__ = __and__, __or__
 
     def __invert__(self) -> Any:
-        return 1.0 - self
+        return fold.negation(self)
 
     def __hash__(self) -> int:
         return id(self)

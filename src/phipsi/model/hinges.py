@@ -16,9 +16,6 @@ import numpy as np
 from phipsi.spatial import HingeMap, Motion, MotionBasis, Transform
 from phipsi.spatial import rotation as rot
 
-Axes = Sequence[Any]
-"""Unit vectors of the hinge; for a planar hinge (normal, first, second)."""
-
 
 @dataclass(frozen=True)
 class HingeKind:

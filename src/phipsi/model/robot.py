@@ -140,8 +140,7 @@ class Robot:
     @cached_property
     def parents(self) -> tuple[int, ...]:
         """For each body the number of its parent, −1 for the world."""
-        index = {body.name: i for i, body in enumerate(self.bodies)}
-        return tuple(index.get(h.parent, -1) for h in self.hinges)
+        return tuple(self._index.get(h.parent, -1) for h in self.hinges)
 
     @cached_property
     def _index(self) -> dict[str, int]:
@@ -292,13 +291,11 @@ class Robot:
 
         return attach(self, other, at=at, prefix=prefix, placement=placement)
 
-    def edit(self, *, name: str | None = None, gravity: Any = None) -> Builder:
-        """A builder that holds this robot, to be changed and built anew."""
+    def edit(self, *, name: str | None = None) -> Builder:
+        """A builder that holds this robot, to be changed (or renamed) and built anew."""
         from phipsi.model.builder import Builder
 
-        builder = Builder(name or self.name, gravity=self.gravity if gravity is None else gravity)
-        builder.add(self)
-        return builder
+        return Builder(name or self.name, gravity=self.gravity).add(self)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "frames", MappingProxyType(dict(self.frames)))

@@ -6,7 +6,7 @@ Vectors are NumPy object arrays of scalars; symmetric blocks are symmetric by co
 from phipsi.spatial.factor import Pivot
 from phipsi.spatial.hinge_map import ForceBasis, Gain, HingeMap, MotionBasis
 from phipsi.spatial.inertia import ArticulatedInertia, SpatialInertia
-from phipsi.spatial.transform import Transform
+from phipsi.spatial.transform import Transform, TransposedTransform
 from phipsi.spatial.vectors import Force, Motion
 
 __all__ = [
@@ -20,4 +20,5 @@ __all__ = [
     "Pivot",
     "SpatialInertia",
     "Transform",
+    "TransposedTransform",
 ]

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from phipsi.spatial.factor import Pivot, column
 from phipsi.spatial.vectors import Force, Motion
-
-if TYPE_CHECKING:
-    from phipsi.spatial.transform import Transform
 
 
 def _dense(columns: Sequence[Motion] | Sequence[Force]) -> Any:
@@ -44,14 +41,11 @@ class HingeMap:
 
     T: MotionBasis
 
-    def __matmul__(self, other: Force | ForceBasis | Transform) -> Any:
-        """H f (r scalars), or the block H U or H φ."""
+    def __matmul__(self, other: Force | ForceBasis) -> Any:
+        """H f (r scalars), or the block H U."""
         if isinstance(other, Force):
             return column([c.dot(other) for c in self.T.columns])
-        if isinstance(other, ForceBasis):
-            rows = [[c.dot(f) for f in other.columns] for c in self.T.columns]
-        else:
-            rows = [(other.T @ c).array for c in self.T.columns]
+        rows = [[c.dot(f) for f in other.columns] for c in self.T.columns]
         return np.array(rows, dtype=object)
 
     def inner(self, U: ForceBasis) -> Any:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from phipsi.compile import is_traced
-from phipsi.model import ModelError
 
 
 def is_dynamic(value: Any) -> bool:
@@ -24,26 +23,44 @@ def is_dynamic(value: Any) -> bool:
     return hasattr(value, "__array__")
 
 
-def common_dtype(values: list[Any]) -> str:
-    """The number type of a kernel for these arrays."""
-    kinds = {a.dtype for a in values if a.dtype.kind == "f"}
+def common_dtype(values: Iterable[Any]) -> str:
+    """The number type of a kernel for these arguments: that of its arrays; plain Python numbers and
+    lists follow."""
+    arrays = (x.dtype for x in values if isinstance(x, (np.ndarray, np.generic)))
+    kinds = {dtype for dtype in arrays if dtype.kind == "f"}
     if kinds and all(d == np.float32 for d in kinds):
         return "float32"
     return "longdouble" if np.dtype(np.longdouble) in kinds - {np.dtype(float)} else "float64"
 
 
-def flatten(result: Any, name: str) -> tuple[list[tuple[str, Any]], Callable[[list[Any]], Any]]:
-    """The named arrays in a result (array, tuple, named tuple or dict) and how to pack them."""
-    if isinstance(result, tuple):
-        fields = getattr(result, "_fields", None)
-        names = fields or [f"{name}[{i}]" for i in range(len(result))]
-        pack = (lambda xs: type(result)(*xs)) if fields else tuple
-        return list(zip(names, result, strict=True)), pack
-    if isinstance(result, Mapping):
-        keys = [str(k) for k in result]
-        return list(zip(keys, result.values(), strict=True)), lambda xs: dict(
-            zip(keys, xs, strict=True)
-        )
+Pack = Callable[[Sequence[Any]], Any]
+
+
+def flatten(result: Any, name: str) -> tuple[list[tuple[str, Any]], Pack]:
+    """The named arrays in a result (an array, or tuples, named tuples and dicts of results) and how
+    to pack them again."""
     if result is None:
-        raise ModelError(f"program {name} returned nothing; return an array")
-    return [(name, result)], lambda xs: xs[0]
+        raise TypeError(f"program {name} returned nothing; return an array")
+    if isinstance(result, Mapping):
+        keys, parts = list(result), list(result.values())
+        names = [str(key) for key in keys]
+
+        def build(xs: Sequence[Any]) -> Any:
+            return dict(zip(keys, xs, strict=True))
+
+    elif isinstance(result, tuple):
+        parts, fields = list(result), getattr(result, "_fields", None)
+        names = list(fields or [f"{name}[{i}]" for i in range(len(parts))])
+
+        def build(xs: Sequence[Any]) -> Any:
+            return type(result)(*xs) if fields else tuple(xs)
+
+    else:
+        return [(name, result)], lambda xs: xs[0]
+    flat = [flatten(part, part_name) for part, part_name in zip(parts, names, strict=True)]
+
+    def pack(xs: Sequence[Any]) -> Any:
+        left = iter(xs)
+        return build([inner([next(left) for _ in leaves]) for leaves, inner in flat])
+
+    return [leaf for leaves, _ in flat for leaf in leaves], pack

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from math import prod
 from typing import Any, Generic, ParamSpec, TypeVar, overload
 
@@ -81,7 +81,7 @@ class Program(Generic[P, R]):
         if current() is not None:
             return self._inline(robot, arguments)
         static, leaves, values = self._sort(robot, arguments)
-        dtype = common_dtype(values)
+        dtype = common_dtype(_leaves(arguments))
         key = (robot.key, dtype, static, leaves)
         kernel = self._kernels.get(key)
         if kernel is None:
@@ -215,7 +215,8 @@ class Program(Generic[P, R]):
             elif isinstance(value, Mapping):
                 leaves.append((name, tuple(Leaf(k, np.shape(v)) for k, v in value.items())))
             else:
-                leaves.append((name, Leaf(name, np.shape(value))))
+                shape = np.shape(value)
+                leaves.append((name, Leaf(name, self._checked(robot, name, shape))))
         return static, tuple(leaves)
 
     def _core(self, robot: Robot, name: str, default: tuple[int, ...]) -> tuple[int, ...]:
@@ -235,16 +236,17 @@ class Program(Generic[P, R]):
             elif isinstance(value, Mapping):
                 traced[name] = {k: lift(v) for k, v in value.items()}
             else:
-                traced[name] = self._checked(robot, name, lift(value))
+                traced[name] = lift(value)
+                self._checked(robot, name, traced[name].shape)
         result = self._apply(robot, traced)
         leaves, pack = flatten(result, self.name)
         return pack([lift(x) if np.ndim(x) else lift(x)[()] for _, x in leaves])
 
-    def _checked(self, robot: Robot, name: str, value: Any) -> Any:
-        expected = self._core(robot, name, value.shape)
-        if value.shape != expected:
-            raise ValueError(f"{self.name}: {name} has shape {value.shape}, needs {expected}")
-        return value
+    def _checked(self, robot: Robot, name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
+        expected = self._core(robot, name, shape)
+        if shape != expected:
+            raise ValueError(f"{self.name}: {name} has shape {shape}, needs {expected}")
+        return shape
 
     def _apply(self, robot: Robot, arguments: dict[str, Any]) -> Any:
         positional, keywords = [], {}
@@ -253,7 +255,8 @@ class Program(Generic[P, R]):
                 keywords[name] = arguments[name]
             else:
                 positional.append(arguments[name])
-        return self.function(robot, *positional, **keywords)  # type: ignore[call-arg]
+        function: Callable[..., Any] = self.function
+        return function(robot, *positional, **keywords)
 
     def _compiled(
         self,
@@ -288,6 +291,11 @@ class Program(Generic[P, R]):
         structure = Structure(tuple(Leaf(name, x.shape) for name, x in arrays), pack)
         named = (*parameters, *((leaf.name, leaf) for leaf in extra))
         return Kernel(self.name, graph, named, structure, dtype, backend)
+
+
+def _leaves(arguments: dict[str, Any]) -> Iterator[Any]:
+    for value in arguments.values():
+        yield from value.values() if isinstance(value, Mapping) else (value,)
 
 
 @overload
