@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import phipsi as pp
 from phipsi.compile import Graph, TraceError, Tracer, lift, tracing
-from phipsi.compile.interpret import run
+from tests.compile.both import both
 
 
 def traced(function: Callable[..., Any], *sizes: int) -> tuple[Graph, tuple[int, ...]]:
@@ -26,7 +26,7 @@ def traced(function: Callable[..., Any], *sizes: int) -> tuple[Graph, tuple[int,
 def check(function: Callable[..., Any], *arrays: Any, tolerance: float = 1e-14) -> Graph:
     arrays = tuple(np.asarray(a, float) for a in arrays)
     graph, shape = traced(function, *(a.size for a in arrays))
-    (result,) = run(graph, [a.reshape(1, -1) for a in arrays], np.dtype(float))
+    (result,) = both(graph, *(a.reshape(1, -1) for a in arrays), tolerance=tolerance)
     expected = np.asarray(function(*arrays), float)
     assert shape == expected.shape
     np.testing.assert_allclose(result.reshape(shape), expected, rtol=tolerance, atol=tolerance)
@@ -114,7 +114,7 @@ def test_folding_keeps_the_meaning(plan: list[tuple[str, int, int]], values: lis
         nodes = list(tracer.input("x", 4))
         result = _tree(nodes, plan)
         graph = tracer.graph([("y", list(result))])
-    (found,) = run(graph, [np.array([values])], np.dtype(float))
+    (found,) = both(graph, np.array([values]))
     expected = np.asarray(_tree(list(map(np.float64, values)), plan), float)
     np.testing.assert_allclose(found[0], expected, rtol=1e-9, atol=1e-9)
 
@@ -145,7 +145,7 @@ def test_branching_on_a_traced_value_is_refused_with_a_hint() -> None:
 
 def test_sign_keeps_nan() -> None:
     graph, _ = traced(np.sign, 1)
-    (found,) = run(graph, [np.array([[np.nan], [-2.0], [0.0], [3.0]])], np.dtype(float))
+    (found,) = both(graph, np.array([[np.nan], [-2.0], [0.0], [3.0]]))
     np.testing.assert_array_equal(found[:, 0], [np.nan, -1.0, 0.0, 1.0])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -21,10 +22,14 @@ from phipsi.spatial import (
     Motion,
     MotionBasis,
     Pivot,
+    RigidMotion,
+    Rotation,
     SpatialInertia,
     Transform,
+    Turn,
 )
 from phipsi.spatial import rotation as rot
+from phipsi.spatial.turns import decomposed
 
 TIGHT = 1e-13
 seeds = pytest.mark.parametrize("seed", range(5))
@@ -374,3 +379,114 @@ def test_functions_take_arrays_as_scalars(angle: float) -> None:
         assert_allclose([float(x[i]) for x in w], row, atol=1e-14)
         alone = rot.exp_translation(rot.scalars(row), rot.scalars(v[i]))
         assert_allclose([float(x[i]) for x in p], dense(alone))
+
+
+# ---- factored rotations ------------------------------------------------------------------------
+
+NEAR = [0.0, 1e-16, 1e-12, 4e-10, 3.67e-6, 0.5, 1.5708, np.pi / 2, np.pi / 2 + 4e-10, 3.14159,
+        np.pi, -np.pi / 2, -2.0]  # fmt: skip
+
+
+@pytest.mark.parametrize("last", [None, 0, 1, 2])
+def test_constant_rotations_are_products_of_turns_to_rounding(last: int | None) -> None:
+    for angles in itertools.product(NEAR, repeat=3):
+        R = dense(rot.from_rpy(*angles))
+        turns = decomposed(tuple(R.reshape(9).tolist()), last)
+        product = np.eye(3)
+        for t in turns:
+            product = product @ dense(Rotation(None, (t,)).matrix)
+        assert_allclose(product, R, atol=2e-15)
+        assert len(turns) <= 3
+
+
+@pytest.mark.parametrize("axis", range(3))
+@pytest.mark.parametrize("angle", [0.7, np.pi / 2, -np.pi / 2, np.pi])
+@seeds
+def test_a_turn_acts_as_its_matrix(axis: int, angle: float, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    quarter = round(angle / (np.pi / 2)) * np.pi / 2 == angle
+    c, s = (
+        (round(np.cos(angle)), round(np.sin(angle))) if quarter else (np.cos(angle), np.sin(angle))
+    )
+    R = Rotation(None, (Turn(axis, float(c), float(s)),))
+    matrix = dense(rot.about_axis(rot.scalars(np.eye(3)[axis]), angle))
+    v, C = rot.scalars(rng.standard_normal(3)), rot.scalars(rng.standard_normal((3, 3)))
+    assert_allclose(dense(R.matrix), matrix, atol=TIGHT)
+    assert_allclose(dense(R @ v), matrix @ dense(v), atol=TIGHT)
+    assert_allclose(dense(R.T @ v), matrix.T @ dense(v), atol=TIGHT)
+    assert_allclose(dense(R.general(C)), matrix @ dense(C) @ matrix.T, atol=TIGHT)
+    S = C + C.T
+    assert_allclose(dense(R.symmetric(S)), matrix @ dense(S) @ matrix.T, atol=TIGHT)
+    assert (R.symmetric(S) == R.symmetric(S).T).all()
+
+
+@pytest.mark.parametrize("axis", [(0, 0, 1), (0, -1, 0), (1, 0, 0), (0.6, 0, 0.8), (0, 0.6, -0.8),
+                                  (1e-9, 0, 1), (0.48, 0.6, 0.64)])  # fmt: skip
+@seeds
+def test_a_hinge_turn_stays_factored_behind_constants(axis: Any, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    u, angle = rot.scalars(unit(axis)), float(rng.uniform(-3, 3))
+    A, B = Rotation.of(rot.scalars(random_rotation(rng))), Rotation.about(u, np.longdouble(angle))
+    dense_A, dense_B = dense(A.matrix), dense(rot.about_axis(u, angle))
+    assert_allclose(dense(B.matrix), dense_B, atol=TIGHT)
+    both = A @ B
+    assert both.dense is None
+    assert_allclose(dense(both.matrix), dense_A @ dense_B, atol=TIGHT)
+    assert_allclose(dense((both @ B).matrix), dense_A @ dense_B @ dense_B, atol=TIGHT)
+    assert_allclose(dense((both @ A).matrix), dense_A @ dense_B @ dense_A, atol=TIGHT)
+    v = rot.scalars(rng.standard_normal(3))
+    assert_allclose(dense(both.T @ v), (dense_A @ dense_B).T @ dense(v), atol=TIGHT)
+
+
+# ---- classical motion --------------------------------------------------------------------------
+
+
+@seeds
+def test_rigid_motion_and_its_force_against_the_spatial_form(seed: int) -> None:
+    """Classical a is spatial a + ω × v: the same force, transport and crossing of a hinge."""
+    rng = np.random.default_rng(seed)
+    V, A = (Motion.of(rng.standard_normal(6)) for _ in range(2))
+    Delta, rate = (Motion.of(rng.standard_normal(6)) for _ in range(2))
+    inertia, _ = random_inertia(rng)
+    T = random_transform(rng)
+
+    def classical(V: Motion, A: Motion) -> RigidMotion:
+        return RigidMotion(V.angular, A.angular, A.linear + rot.cross(V.angular, V.linear))
+
+    def same(X: RigidMotion, Y: RigidMotion) -> None:
+        for x, y in ((X.omega, Y.omega), (X.alpha, Y.alpha), (X.a, Y.a)):
+            assert_allclose(dense(x), dense(y), atol=1e-12)
+
+    X = classical(V, A)
+    force = inertia @ A + V.cross_force(inertia @ V)
+    assert_allclose(dense(inertia.inertial(X).array), dense(force.array), atol=1e-11)
+    same(T.T @ X, classical(T.T @ V, T.T @ A))
+    beyond = V + Delta
+    same(X.through(Delta, rate), classical(beyond, A + beyond.cross(Delta) + rate))
+
+
+# ---- structure of P⁺ ---------------------------------------------------------------------------
+
+
+@seeds
+@pytest.mark.parametrize(
+    "axes, A", [([2], [0.0]), ([4], [0.0]), ([2], [0.3]), ([0, 1, 2], [0.0] * 3),
+                ([2, 3, 4], [0.0, 0.2, 0.0]), ([0, 1, 2, 3, 4, 5], [0.0] * 6)])  # fmt: skip
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_unit_axes_leave_exact_zeros(
+    seed: int, axes: list[int], A: list[float], sign: float
+) -> None:
+    articulated, P = random_articulated(np.random.default_rng(seed))
+    Ht = sign * np.eye(6)[:, axes] + 0.0
+    H = HingeMap(MotionBasis(tuple(Motion.of(c) for c in Ht.T)))
+    gain = articulated.gain(H, A)
+    D = Ht.T @ P @ Ht + np.diag(A)
+    G = P @ Ht @ np.linalg.inv(D)
+    plus = articulated.released(gain)
+    assert_allclose(dense(plus.matrix), P - G @ Ht.T @ P, atol=1e-11)
+    assert (plus.matrix == plus.matrix.T).all()
+    free = [axis for axis, a in zip(axes, A, strict=True) if a == 0.0]
+    assert (dense(plus.matrix)[free] == 0.0).all()
+    x, V = rot.scalars(np.ones(len(axes))), Motion.of(np.arange(6.0))
+    assert_allclose(dense((gain @ x).array), G @ np.ones(len(axes)), atol=1e-12)
+    assert_allclose(dense(gain.T @ V), G.T @ np.arange(6.0), atol=1e-11)

@@ -6,48 +6,57 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from phipsi.algorithms.kinematics import moving
+from phipsi.algorithms.newton_euler import under_gravity
 from phipsi.model import Robot
-from phipsi.spatial import Gain, Motion, Pivot
-from phipsi.spatial import rotation as rot
-from phipsi.sweeps import columns, diagonal, forest, gather, inward, outward, program, stack
+from phipsi.spatial import Motion
+from phipsi.sweeps import (
+    Children,
+    columns,
+    diagonal,
+    forest,
+    gather,
+    inward,
+    outward,
+    program,
+    stack,
+)
 
 
-def riccati(k: Any, children: list[Any]) -> dict[str, Any]:
+def riccati(k: Any, children: Children) -> dict[str, Any]:
     """P = M + Σ φP⁺φ*,  D = HPH* + A,  G = PH*D⁻¹,  P⁺ = P − GHP   [BI] Alg 2.2, [SOA] (4.1)"""
-    P: Any = sum((c.phi.congruence(c.P_plus) for c in children), k.M.articulated)
-    U = P @ k.H.T
-    D = Pivot(k.H.inner(U) + np.diag(k.A))
-    G = Gain(U, D)
-    return {"P": P, "D": D, "G": G, "P_plus": P.released(G)}
+    P = children.sum(lambda c: c.phi.congruence(c.P_plus), k.M.articulated)
+    G = P.gain(k.H, k.A)
+    return {"P": P, "D": G.D, "G": G, "P_plus": P.released(G)}
 
 
-def residual(k: Any, children: list[Any]) -> dict[str, Any]:
-    """z = b + Pa + Σ φz⁺,  ε = T − Hz,  ν = D⁻¹ε,  z⁺ = z + Gε   [BI] Alg 2.3"""
-    b = k.V.cross_force(k.M @ k.V) - k.f_ext
-    z = sum((c.phi @ c.z_plus for c in children), b + k.P @ k.a)
+def residual(k: Any, children: Children) -> dict[str, Any]:
+    """The Riccati step and  z = u + Σ φz⁺,  ε = T − Hz,  ν = D⁻¹ε,  z⁺ = z + Gε   [BI] Alg 2.3"""
+    articulated = riccati(k, children)
+    D, G = articulated["D"], articulated["G"]
+    z = children.sum(lambda c: c.phi @ c.z_plus, k.load)
     eps = k.tau - k.H @ z
-    return {"nu": k.D.solve(eps), "z_plus": z + k.G @ eps}
+    return {**articulated, "nu": D.solve(eps), "z_plus": z + G @ eps}
 
 
 def accelerate(k: Any, parent: Any) -> dict[str, Any]:
-    """α⁺ = φ*α_p,  β̇ = ν − G*α⁺,  α = α⁺ + H*β̇ + a   [BI] Alg 2.3"""
-    alpha_plus = k.phi.T @ parent.alpha
-    qdd = k.nu - k.G.T @ alpha_plus
-    return {"qdd": qdd, "alpha": alpha_plus + k.H.T @ qdd + k.a}
+    """λ⁺ = φ*λ_p,  β̇ = ν − G*λ⁺,  λ = λ⁺ + H*β̇   [BI] Alg 2.3, [SOA] (4.8)"""
+    lam_plus = k.phi.T @ parent.lam
+    qdd = k.nu - k.G.T @ lam_plus
+    return {"qdd": qdd, "lam": lam_plus + k.H.T @ qdd}
 
 
-@program
+@program(joint_space=True)
 def forward_dynamics(robot: Robot, q: Any, v: Any, tau: Any, *, external: Any = None) -> Any:
-    """Joint accelerations from joint forces: β̇ = (I−HψK)*D⁻¹[T − Hψ(KT + Pa + b)] − K*ψ*a.
+    """Joint accelerations from joint forces: β̇ = (I−HψK)*D⁻¹(I−HψK)(T − Hφu), u = Mā + b.
 
-    [BI] (11), Alg 2.3; [SOA] Alg FD. Gravity, armature and external forces included; `tau` is the
-    total joint force (add `passive_forces` if wanted). Returns (…, nv) [rad/s² or m/s²]. Cost O(N).
+    [SOA] Alg FD, [BI] Alg 2.3 with its bias accelerations ā (β̇ = 0, gravity included) in the loads
+    u. Armature and external forces included; `tau` is the total joint force (add `passive_forces`
+    if wanted). Returns (…, nv) [rad/s² or m/s²]. Cost O(N).
     """
-    x = moving(forest(robot, q, v=v, tau=tau, external=external))
-    x = inward(riccati, x)
+    still = np.zeros(robot.nv)
+    x = under_gravity(robot, forest(robot, q, v=v, qdd=still, tau=tau, external=external))
     x = inward(residual, x)
-    x = outward(accelerate, x, alpha=against_gravity(robot))
+    x = outward(accelerate, x, lam=Motion.zero())
     return gather(x, "qdd")
 
 
@@ -69,8 +78,3 @@ def articulated_inertias(robot: Robot, q: Any) -> Articulated:
     """
     x = inward(riccati, forest(robot, q))
     return Articulated(stack(x, "P", (6, 6)), diagonal(x, "D"), columns(x, "G"))
-
-
-def against_gravity(robot: Robot) -> Motion:
-    """The pseudo-acceleration [0; −g] of the world, which makes gravity act on every body."""
-    return Motion(rot.zero(), -rot.scalars(robot.gravity))

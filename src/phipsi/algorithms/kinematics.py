@@ -57,7 +57,7 @@ def first_moment(robot: Robot, q: Any) -> Any:
 
     def moment(k: Any) -> dict[str, Any]:
         """m c = R h + m p"""
-        return {"moment": k.pose.rotation @ k.M.moment + k.pose.position * k.M.mass}
+        return {"moment": k.pose.R @ k.M.moment + k.pose.position * k.M.mass}
 
     return total(local(moment, posed(forest(robot, q))), "moment", rot.zero())
 

@@ -11,6 +11,7 @@ from phipsi.algorithms.newton_euler import collect
 from phipsi.model import Robot
 from phipsi.spatial import Force, ForceBasis, Motion
 from phipsi.sweeps import (
+    Children,
     Forest,
     climb,
     forest,
@@ -19,6 +20,7 @@ from phipsi.sweeps import (
     local,
     outward,
     program,
+    reciprocal,
     symmetric,
     total,
 )
@@ -26,12 +28,12 @@ from phipsi.sweeps import (
 FACTORS = ("m", "m*", "l", "l*")
 
 
-def composite(k: Any, children: list[Any]) -> dict[str, Any]:
+def composite(k: Any, children: Children) -> dict[str, Any]:
     """R = M + Σ φRφ*   composite bodies, [UA] 5 with every hinge active"""
-    return {"R": sum((c.phi.congruence(c.R) for c in children), k.M)}
+    return {"R": children.sum(lambda c: c.phi.congruence(c.R), k.M)}
 
 
-@program
+@program(joint_space=True)
 def mass_matrix(robot: Robot, q: Any) -> Any:
     """The joint-space mass matrix 𝓜 = HφMφ*H* + A by composite bodies ([SOA] (3.6), [UA] (5.4)).
 
@@ -56,7 +58,7 @@ def momentum(k: Any) -> dict[str, Any]:
     return {"load": k.M @ k.V}
 
 
-@program(shapes={"x": ("nv",)})
+@program(shapes={"x": ("nv",)}, joint_space=True)
 def mass_matrix_product(robot: Robot, q: Any, x: Any) -> Any:
     """𝓜x = Hφ M φ*H* x + Ax without forming 𝓜 ([SOA] (3.6)). Returns (…, nv). Cost O(N)."""
     bodies = outward(rigid_motion, forest(robot, q, x=x), V=Motion.zero())
@@ -64,16 +66,16 @@ def mass_matrix_product(robot: Robot, q: Any, x: Any) -> Any:
     return gather(bodies, "T") + robot.joint_data("armature") * np.asarray(x)
 
 
-def whiten(k: Any, children: list[Any]) -> dict[str, Any]:
+def whiten(k: Any, children: Children) -> dict[str, Any]:
     """κ = (I − HψK)x:  z = Σ φz⁺,  κ = x − Hz,  z⁺ = z + Gκ   [SOA] 4"""
-    z = sum((c.phi @ c.z_plus for c in children), Force.zero())
+    z = children.sum(lambda c: c.phi @ c.z_plus, Force.zero())
     kappa = k.x - k.H @ z
-    return {"kappa": kappa, "z_plus": z + k.G @ kappa}
+    return {"z": z, "kappa": kappa, "z_plus": z + k.G @ kappa}
 
 
-def colour(k: Any, children: list[Any]) -> dict[str, Any]:
+def colour(k: Any, children: Children) -> dict[str, Any]:
     """y = (I + HφK)x:  z = Σ φz⁺,  y = x + Hz,  z⁺ = z + Gx   [SOA] 4"""
-    z = sum((c.phi @ c.z_plus for c in children), Force.zero())
+    z = children.sum(lambda c: c.phi @ c.z_plus, Force.zero())
     return {"y": k.x + k.H @ z, "z_plus": z + k.G @ k.x}
 
 
@@ -95,34 +97,36 @@ def scale(k: Any) -> dict[str, Any]:
     return {"x": k.D.solve(k.kappa)}
 
 
-def _solved(bodies: Forest) -> Any:
-    """(I − HψK)* D⁻¹ (I − HψK) x after the Riccati sweep."""
+def _solved(bodies: Forest) -> Forest:
+    """y = (I − HψK)* D⁻¹ (I − HψK) x after the Riccati sweep."""
     bodies = inward(whiten, bodies)
     bodies = local(scale, bodies)
-    return gather(outward(whiten_adjoint, bodies, V=Motion.zero()), "y")
+    return outward(whiten_adjoint, bodies, V=Motion.zero())
 
 
-@program(shapes={"x": ("nv",)})
+@program(shapes={"x": ("nv",)}, joint_space=True)
 def mass_matrix_solve(robot: Robot, q: Any, x: Any) -> Any:
     """𝓜⁻¹x = (I − HψK)* D⁻¹ (I − HψK) x ([SOA] Lemma 4.3). Returns (…, nv). Cost O(N)."""
-    return _solved(inward(riccati, forest(robot, q, x=x)))
+    return gather(_solved(inward(riccati, forest(robot, q, x=x))), "y")
 
 
-@program
+def meeting(a: Any, b: Any) -> Any:
+    """−z(i)*V(j): the power of the force that hinge i sends to a body on the motion j gives it"""
+    return -b.V.dot(a.z)
+
+
+@program(joint_space=True)
 def mass_matrix_inverse(robot: Robot, q: Any) -> Any:
-    """𝓜⁻¹ = (I − HψK)* D⁻¹ (I − HψK), column by column ([SOA] Lemma 4.3).
+    """𝓜⁻¹ = (I − HψK)* D⁻¹ (I − HψK) ([SOA] Lemma 4.3), symmetric.
 
-    Returns (…, nv, nv), symmetric: of each column only the part down to the diagonal is computed.
+    A unit force at a hinge is whitened along the path to the root alone; hinges on two branches
+    meet at a body c, (𝓜⁻¹)_ij = K_i* ψ(c,i)* Υ_c ψ(c,j) K_j ([BI] (34)). Returns (…, nv, nv).
     Cost O(N²).
     """
-    bodies = inward(riccati, forest(robot, q))
-    full = np.full((robot.nv, robot.nv), 0.0, object)
-    for i, unit in enumerate(np.eye(robot.nv)):
-        full[:, i] = _solved(bodies.given(x=unit))
-    return np.where(np.triu(np.ones(full.shape, bool)), full, full.T)
+    return reciprocal(_solved, meeting, inward(riccati, forest(robot, q)))
 
 
-@program(shapes={"x": ("nv",)})
+@program(shapes={"x": ("nv",)}, joint_space=True)
 def mass_matrix_sqrt_product(robot: Robot, q: Any, x: Any, *, factor: str = "m") -> Any:
     """Products with the root of 𝓜 = m m*, m = (I + HφK)ℒ, ℓ = m⁻¹, D = ℒℒ* ([DL] (5.1)-(5.4)).
 
@@ -160,7 +164,7 @@ def mass_matrix_sqrt_product(robot: Robot, q: Any, x: Any, *, factor: str = "m")
     return gather(bodies, "y")
 
 
-@program
+@program(joint_space=True)
 def mass_matrix_logdet(robot: Robot, q: Any) -> Any:
     """log det 𝓜 = Σ log det D ([SOA] Lemma 4.1). Returns (…). Cost O(N)."""
 

@@ -6,36 +6,53 @@ from typing import Any
 
 import numpy as np
 
-from phipsi.algorithms.articulated_body import against_gravity
 from phipsi.algorithms.kinematics import acceleration, moving
 from phipsi.model import Robot
-from phipsi.spatial import ForceBasis, Motion, SpatialInertia
-from phipsi.sweeps import Forest, by_body, climb, forest, gather, inward, local, outward, program
+from phipsi.spatial import ForceBasis, Motion, RigidMotion, SpatialInertia
+from phipsi.spatial import rotation as rot
+from phipsi.sweeps import (
+    Children,
+    Forest,
+    by_body,
+    climb,
+    forest,
+    gather,
+    inward,
+    local,
+    outward,
+    program,
+)
 
 
-def inertial_force(k: Any) -> dict[str, Any]:
-    """Mα + b,  b = crf(V)MV − f_ext"""
-    return {"load": k.M @ k.alpha + k.V.cross_force(k.M @ k.V) - k.f_ext}
+def against_gravity(robot: Robot) -> Any:
+    """The pseudo-acceleration −g of the world, which makes gravity act on every body."""
+    return -rot.scalars(robot.gravity)
 
 
-def collect(k: Any, children: list[Any]) -> dict[str, Any]:
+def loaded(k: Any, parent: Any) -> dict[str, Any]:
+    """X = (ω, α, a): φ*X_p through the hinge with Δ = H*β,  load = Mα + b of X   [BI-c] (2.2)"""
+    X = (k.phi.T @ parent.X).through(k.H.T @ k.v, k.H.T @ k.qdd + k.H_rate(k.v))
+    return {"X": X, "load": k.M.inertial(X) - k.f_ext}
+
+
+def collect(k: Any, children: Children) -> dict[str, Any]:
     """f = Mα + b + Σ φf,  T = Hf   [BI] Alg 2.1, [SOA] (3.3)"""
-    f = sum((c.phi @ c.f for c in children), k.load)
+    f = children.sum(lambda c: c.phi @ c.f, k.load)
     return {"f": f, "T": k.H @ f}
 
 
-def _loaded(robot: Robot, x: Forest) -> Forest:
-    """The force balance of every body at rates v and accelerations qdd under gravity."""
-    return local(inertial_force, outward(acceleration, moving(x), alpha=against_gravity(robot)))
+def under_gravity(robot: Robot, x: Forest) -> Forest:
+    """Every body's `load`: the force that its motion at rates v and accelerations qdd takes."""
+    return outward(loaded, x, X=RigidMotion.accelerated(against_gravity(robot)))
 
 
-@program
+@program(joint_space=True)
 def inverse_dynamics(robot: Robot, q: Any, v: Any, a: Any, *, external: Any = None) -> Any:
     """Joint forces for joint accelerations a: T = 𝓜β̇ + C ([BI] Alg 2.1, [SOA] (3.1)-(3.6)).
 
     Gravity, armature and external forces included. Returns (…, nv) [N·m or N]. Cost O(N).
     """
-    x = _loaded(robot, forest(robot, q, v=v, qdd=a, external=external))
+    x = under_gravity(robot, forest(robot, q, v=v, qdd=a, external=external))
     return gather(inward(collect, x), "T") + robot.joint_data("armature") * np.asarray(a)
 
 
@@ -91,7 +108,7 @@ def _coriolis(x: Forest) -> Any:
     return gather(inward(collect, local(coriolis_load, x)), "T")
 
 
-@program(shapes={"w": ("nv",)})
+@program(shapes={"w": ("nv",)}, joint_space=True)
 def coriolis_product(robot: Robot, q: Any, v: Any, w: Any) -> Any:
     """C(q, v) w with the Coriolis matrix for which 𝓜̇ = C + C*, so 𝓜̇ − 2C is skew ([SOA] 6).
 
@@ -100,7 +117,7 @@ def coriolis_product(robot: Robot, q: Any, v: Any, w: Any) -> Any:
     return _coriolis(moving(forest(robot, q, v=v, w=w)))
 
 
-@program
+@program(joint_space=True)
 def coriolis_matrix(robot: Robot, q: Any, v: Any) -> Any:
     """The Coriolis matrix C(q, v) of `coriolis_product`, column by column ([SOA] 6).
 
@@ -125,5 +142,6 @@ def regressor(robot: Robot, q: Any, v: Any, a: Any) -> Any:
         units = (SpatialInertia.of_parameters(e) for e in np.eye(10).astype(object))
         return ForceBasis(tuple(M @ k.alpha + k.V.cross_force(M @ k.V) for M in units))
 
-    x = outward(acceleration, moving(forest(robot, q, v=v, qdd=a)), alpha=against_gravity(robot))
+    world = Motion(rot.zero(), against_gravity(robot))
+    x = outward(acceleration, moving(forest(robot, q, v=v, qdd=a)), alpha=world)
     return by_body(x, climb(unit_forces, x), 10)

@@ -4,29 +4,44 @@ Knows nothing of robots.
 """
 
 from phipsi.compile.arrays import Traced, is_traced, lift, where
-from phipsi.compile.graph import Graph, Instruction, Loop
-from phipsi.compile.kernel import BACKENDS, DTYPES, Kernel, Leaf, Structure, as_numbers
+from phipsi.compile.graph import Case, Graph, Instruction, Loop, Place
+from phipsi.compile.kernel import (
+    BACKENDS,
+    DTYPES,
+    Kernel,
+    Leaf,
+    Structure,
+    as_numbers,
+    default_backend,
+    llvm_text,
+)
+from phipsi.compile.loops import LoopBuilder, array_of
 from phipsi.compile.repeat import repeat
-from phipsi.compile.trace import Node, TraceError, Tracer, current, loop, tracing
+from phipsi.compile.trace import Node, TraceError, Tracer, current, tracing
 
 __all__ = [
     "BACKENDS",
     "DTYPES",
+    "Case",
     "Graph",
     "Instruction",
     "Kernel",
     "Leaf",
     "Loop",
+    "LoopBuilder",
     "Node",
+    "Place",
     "Structure",
     "TraceError",
     "Traced",
     "Tracer",
+    "array_of",
     "as_numbers",
     "current",
+    "default_backend",
     "is_traced",
     "lift",
-    "loop",
+    "llvm_text",
     "repeat",
     "tracing",
     "where",

@@ -1,6 +1,6 @@
 """Algebraic rules used while tracing: signs, zeros, ones, constants gathered.
 
-They keep structural zeros free: 0·x is 0, whatever x is.
+They keep structural zeros free: 0·x is 0 and x − x is 0, whatever x is; (x − y) + y is x.
 """
 
 from __future__ import annotations
@@ -28,6 +28,10 @@ def add(a: Node, b: Node) -> Node:
         return sub(a, b.args[0])
     if a.op == "neg":
         return sub(b, a.args[0])
+    if a.op == "sub" and a.args[1] is b:
+        return a.args[0]
+    if b.op == "sub" and b.args[1] is a:
+        return b.args[0]
     return a.tracer.make("add", (a, b) if a.index <= b.index else (b, a))
 
 
@@ -41,6 +45,10 @@ def sub(a: Node, b: Node) -> Node:
         return add(a, b.args[0])
     if a.op == "neg":
         return neg(add(a.args[0], b))
+    if a is b:
+        return a.tracer.lift(0.0)
+    if b.op == "sub" and b.args[0] is a:
+        return b.args[1]
     return a.tracer.make("sub", (a, b))
 
 
@@ -144,3 +152,7 @@ def power(a: Node, p: Node) -> Node:
     while k:
         result, square, k = (result * square if k & 1 else result), square * square, k >> 1
     return result if n >= 0 else 1.0 / result
+
+
+RULES = {"add": add, "sub": sub, "mul": mul, "neg": neg}
+"""The rules of operations that cost next to nothing."""

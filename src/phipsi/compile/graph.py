@@ -18,27 +18,58 @@ from phipsi.compile.ops import OPS
 
 
 class Instruction(NamedTuple):
-    """One node: `op` is a row of `OPS`, or `const` (value), `input` ((input, element)), `loop`
-    (a `Loop`), `pick` (which result of a loop). `args` are numbers of earlier nodes."""
+    """One node; `args` are numbers of earlier nodes. `op` is a row of `OPS`, or `const` (value),
+    `input` ((input, element)), or one of those that deal with arrays of scalars: `array` (a whole
+    input), `pack` (its args), `loop` (the memory of a `Loop`), `pick` (one element)."""
 
     op: str
     args: tuple[int, ...] = ()
     value: Any = None
 
 
+class Place(NamedTuple):
+    """Where a round of a loop reads or writes: element indices[rows, round] + column of an array.
+
+    `array` 0 is the loop's own memory, 1, 2, … its array args, −1 its table of numbers. `add`: the
+    value written is added to what is there.
+    """
+
+    array: int
+    rows: int
+    column: int
+    add: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """One kind of round: a body from the scalars read to the scalars written."""
+
+    body: Graph
+    reads: tuple[Place, ...]
+    writes: tuple[Place, ...]
+
+
 @dataclass(frozen=True, eq=False)
 class Loop:
-    """`count` rounds of a body graph.
+    """`count` rounds over an indexed memory of `size` scalars; round r runs cases[choice[r]].
 
-    The inputs of the body are, in order: `carry` (from the round before), `tables` (a constant row
-    per round), `sequence` (a computed row per round) and `fixed` (the same in every round). Its two
-    outputs are the next carry and a row of results. Args of the loop node: initial carry, then the
-    sequence (count rows), then fixed. Results: final carry, then the rows of results.
+    Before the first round the range `cleared` of the memory is zero and the scalar args (the last
+    len(start)) stand at `start`; the args before them are arrays. A round reads all its places,
+    then writes. Places with different columns never meet.
     """
 
     count: int
-    body: Graph
-    tables: np.ndarray
+    cases: tuple[Case, ...]
+    choice: np.ndarray
+    indices: np.ndarray
+    table: np.ndarray
+    size: int
+    start: tuple[int, ...] = ()
+    cleared: tuple[int, int] = (0, 0)
+
+    def rounds(self) -> Iterator[tuple[Case, int]]:
+        """Every case with the number of its rounds."""
+        return zip(self.cases, np.bincount(self.choice, minlength=len(self.cases)), strict=True)
 
 
 @dataclass(frozen=True)
@@ -65,15 +96,23 @@ class Graph:
             if alive[i]:
                 for a in nodes[i].args:
                     alive[a] = 1
-        number: dict[int, int] = {}
+        number = [0] * len(nodes)
         kept: list[Instruction] = []
         for i, node in enumerate(nodes):
             if alive[i]:
                 number[i] = len(kept)
-                args = tuple(number[a] for a in node.args)
+                args = tuple([number[a] for a in node.args])
                 kept.append(Instruction(node.op, args, node.value))
-        renumbered = tuple((name, tuple(number[i] for i in idx)) for name, idx in outputs)
+        renumbered = tuple((name, tuple([number[i] for i in idx])) for name, idx in outputs)
         return cls(tuple(inputs), tuple(kept), renumbered)
+
+    def with_inputs(self, inputs: tuple[tuple[str, int], ...], number: dict[int, int]) -> Graph:
+        """The same graph with its one input renumbered."""
+        nodes = (
+            Instruction("input", (), (0, number[n.value[1]])) if n.op == "input" else n
+            for n in self.nodes
+        )
+        return Graph(inputs, tuple(nodes), self.outputs)
 
     @cached_property
     def last_use(self) -> list[int]:
@@ -94,8 +133,9 @@ class Graph:
             if node.op in OPS:
                 total[node.op] = total.get(node.op, 0) + 1
             elif node.op == "loop":
-                for op, n in node.value.body.count().items():
-                    total[op] = total.get(op, 0) + n * node.value.count
+                for case, rounds in node.value.rounds():
+                    for op, n in case.body.count().items():
+                        total[op] = total.get(op, 0) + n * int(rounds)
         return total
 
     @property
@@ -105,28 +145,36 @@ class Graph:
 
     def lines(self) -> Iterator[str]:
         """The program as text, one instruction a line."""
-        for i, (op, args, value) in enumerate(self.nodes):
-            names = [f"%{a}" for a in args]
-            match op:
-                case "const":
-                    text = f"{value!r}"
-                case "input":
-                    text = f"{self.inputs[value[0]][0]}[{value[1]}]"
-                case "loop":
-                    text = (
-                        f"loop {value.count} × {{{len(value.body.nodes)} nodes}} {' '.join(names)}"
-                    )
-                case "pick":
-                    text = f"pick {names[0]} [{value}]"
-                case _ if OPS[op].infix:
-                    text = f"{names[0]} {OPS[op].infix} {names[1]}"
-                case _:
-                    text = f"{op} {' '.join(names)}"
-            yield f"%{i} = {text}"
-            if op == "loop":
-                yield from (f"    | {line}" for line in value.body.lines())
+        for i, node in enumerate(self.nodes):
+            yield f"%{i} = {self._text(node)}"
+            if node.op == "loop":
+                for case, rounds in node.value.rounds():
+                    yield f"    {rounds} ×"
+                    yield from (f"    | {line}" for line in _case_lines(case))
         for name, indices in self.outputs:
             yield f"{name} = [{', '.join(f'%{i}' for i in indices)}]"
+
+    def _text(self, node: Instruction) -> str:
+        op, args, value = node
+        names = [f"%{a}" for a in args]
+        match op:
+            case "const":
+                return f"{value!r}"
+            case "input":
+                return f"{self.inputs[value[0]][0]}[{value[1]}]"
+            case "array":
+                return f"{self.inputs[value][0]}[:]"
+            case "pack":
+                return f"[{', '.join(names)}]"
+            case "loop":
+                arrays = len(args) - len(value.start)
+                put = (f"[{at}] = {x}" for at, x in zip(value.start, names[arrays:], strict=True))
+                return f"loop of {value.size} over {' '.join(names[:arrays])}; {', '.join(put)}"
+            case "pick":
+                return f"{names[0]}[{value}]"
+            case _ if OPS[op].infix:
+                return f"{names[0]} {OPS[op].infix} {names[1]}"
+        return f"{op} {' '.join(names)}"
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
@@ -134,10 +182,25 @@ class Graph:
     @cached_property
     def digest(self) -> str:
         """A digest of the whole program: equal programs have equal digests."""
-        text = hashlib.sha256()
-        for line in self.lines():
-            text.update(line.encode() + b"\n")
+        text = hashlib.sha256("\n".join(self.lines()).encode())
         for node in self.nodes:
             if node.op == "loop":
-                text.update(node.value.body.digest.encode() + node.value.tables.tobytes())
+                loop = node.value
+                text.update(repr((loop.count, loop.size, loop.start, loop.cleared)).encode())
+                for table in (loop.choice, loop.indices, loop.table):
+                    text.update(repr(table.shape).encode() + table.tobytes())
+                for case in loop.cases:
+                    text.update(case.body.digest.encode())
         return text.hexdigest()
+
+
+def _case_lines(case: Case) -> Iterator[str]:
+    def shown(place: Place) -> str:
+        array = {-1: "table", 0: "memory"}.get(place.array, f"arg{place.array}")
+        return f"{array}[i{place.rows} + {place.column}]"
+
+    for j, place in enumerate(case.reads):
+        yield f"read[{j}] = {shown(place)}"
+    yield from case.body.lines()
+    for j, place in enumerate(case.writes):
+        yield f"{shown(place)} {'+=' if place.add else '='} written[{j}]"

@@ -17,19 +17,17 @@ ROWS = 1024
 """Rows of the batch evaluated together."""
 
 
-def run(graph: Graph, inputs: list[np.ndarray], dtype: Any) -> list[np.ndarray]:
-    """Evaluate over a batch: inputs (rows, size) → outputs (rows, size)."""
-    rows = inputs[0].shape[0] if inputs else 1
-    outputs = [np.empty((rows, len(indices)), dtype) for _, indices in graph.outputs]
+def run(graph: Graph, inputs: list[np.ndarray], outputs: list[np.ndarray]) -> None:
+    """Evaluate over a batch: inputs (rows, size) → outputs (rows, size), written in place."""
+    rows = outputs[0].shape[0]
     with np.errstate(all="ignore"):
         for start in range(0, rows, ROWS):
             block = slice(start, min(start + ROWS, rows))
             columns = [[a[block, i] for i in range(a.shape[1])] for a in inputs]
-            results = evaluate(graph, columns, dtype)
+            results = evaluate(graph, columns, outputs[0].dtype)
             for output, values in zip(outputs, results, strict=True):
                 for i, value in enumerate(values):
                     output[block, i] = value
-    return outputs
 
 
 def evaluate(graph: Graph, inputs: list[list[Any]], dtype: Any) -> list[list[Any]]:
@@ -42,10 +40,14 @@ def evaluate(graph: Graph, inputs: list[list[Any]], dtype: Any) -> list[list[Any
             values[i] = scalar(value)
         elif op == "input":
             values[i] = inputs[value[0]][value[1]]
+        elif op == "array":
+            values[i] = inputs[value]
+        elif op == "pack":
+            values[i] = [values[a] for a in args]
         elif op == "pick":
             values[i] = values[args[0]][value]
         elif op == "loop":
-            values[i] = _loop(value, [values[a] for a in args], dtype)
+            values[i] = _loop(value, [values[a] for a in args], scalar)
         else:
             values[i] = OPS[op].evaluate(*[values[a] for a in args])
         for a in args:
@@ -54,13 +56,17 @@ def evaluate(graph: Graph, inputs: list[list[Any]], dtype: Any) -> list[list[Any
     return [[values[i] for i in indices] for _, indices in graph.outputs]
 
 
-def _loop(loop: Loop, args: list[Any], dtype: Any) -> list[Any]:
-    carry_size, _, row_size, _ = (size for _, size in loop.body.inputs)
-    carry, rest = args[:carry_size], args[carry_size:]
-    fixed = rest[loop.count * row_size :]
-    results: list[Any] = []
-    for k, constants in enumerate(loop.tables.astype(dtype)):
-        row = rest[k * row_size : (k + 1) * row_size]
-        carry, out = evaluate(loop.body, [carry, list(constants), row, fixed], dtype)
-        results.extend(out)
-    return [*carry, *results]
+def _loop(loop: Loop, args: list[Any], scalar: Any) -> list[Any]:
+    memory = [scalar(0.0)] * loop.size
+    arrays = len(args) - len(loop.start)
+    for at, value in zip(loop.start, args[arrays:], strict=True):
+        memory[at] = value
+    sources = [memory, *args[:arrays], loop.table.astype(scalar)]  # the table is number −1
+    for which, at in zip(loop.choice, loop.indices.T, strict=True):
+        case = loop.cases[which]
+        read = [sources[p.array][at[p.rows] + p.column] for p in case.reads]
+        (written,) = evaluate(case.body, [read], scalar)
+        for p, value in zip(case.writes, written, strict=True):
+            target = at[p.rows] + p.column
+            memory[target] = memory[target] + value if p.add else value
+    return memory

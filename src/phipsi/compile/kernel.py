@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
+from importlib.util import find_spec
 from math import prod
 from typing import Any, NamedTuple
 
@@ -16,10 +17,21 @@ from phipsi.compile.graph import Graph
 DTYPES = ("float64", "float32", "longdouble")
 """Number types a kernel can be compiled for (long double: the numpy backend only)."""
 
-BACKENDS: dict[str, Callable[[Graph, list[np.ndarray], Any], list[np.ndarray]]] = {
-    "numpy": interpret.run,
-}
-"""How a graph is run: (graph, inputs (rows, n), dtype) → outputs (rows, m)."""
+BACKENDS = ("llvm", "numpy")
+"""How a graph is run: as machine code, or by the NumPy interpreter."""
+
+
+def default_backend(dtype: str) -> str:
+    """Machine code where llvmlite is installed and the number type has it, else NumPy."""
+    return "llvm" if dtype != "longdouble" and find_spec("llvmlite") else "numpy"
+
+
+def llvm_text(graph: Graph) -> str:
+    """The LLVM text of a graph for this machine, float64."""
+    from phipsi.compile.native import host
+    from phipsi.compile.to_llvm import emit
+
+    return emit(graph, host("float64")).text
 
 
 class Leaf(NamedTuple):
@@ -51,6 +63,7 @@ class Kernel:
     results: Structure
     dtype: str = "float64"
     backend: str = "numpy"
+    threads: int | None = None
 
     def __post_init__(self) -> None:
         if self.dtype not in DTYPES:
@@ -58,6 +71,54 @@ class Kernel:
         if self.backend not in BACKENDS:
             known = ", ".join(BACKENDS)
             raise ValueError(f"backend {self.backend!r} is not in this version; there is {known}")
+        if self.backend == "llvm" and self.dtype == "longdouble":
+            raise ValueError("the llvm backend has no long double; use backend='numpy'")
+        if self.backend == "numpy" and self.threads not in (None, 1):
+            raise ValueError("the numpy backend runs on one thread; leave threads= out")
+        if self.threads is not None and (self.threads != int(self.threads) or self.threads < 1):
+            raise ValueError(f"threads is {self.threads!r}, needs a whole number of at least 1")
+
+    def prepare(self) -> None:
+        """Make the machine code for batches now; that for single calls is made at the first one."""
+        if self.backend == "llvm":
+            _ = self._native.batch
+            self._shorten()
+
+    def entry(self, fallback: Callable[..., Any]) -> tuple[int, Callable[..., Any]]:
+        """How much machine code there is by now, and a builtin that calls it with plain arrays at
+        the least cost; `fallback` takes whatever else it is called with."""
+        plain = all(isinstance(leaf, Leaf) for _, leaf in self.parameters)
+        if self.backend == "numpy" or not plain:
+            return self.codes, fallback
+        leaves = self._leaves, self.results.leaves
+        shapes = tuple(tuple(leaf.shape for leaf in group) for group in leaves)
+        pack = self.results.pack if len(self.results.leaves) > 1 else None
+        call = self._native.entry(self.name, shapes, pack, fallback)
+        return len(self._native.codes), call
+
+    @property
+    def codes(self) -> int:
+        """How many pieces of machine code have been made so far."""
+        return len(self._native.codes) if self.backend == "llvm" else 0
+
+    def _shorten(self) -> None:
+        """Let calls of this object go to the native entry: they are looked up on its class, so it
+        gets one of its own."""
+        checked = partial(Kernel.__call__, self)
+        codes, call = self.entry(checked)
+        object.__setattr__(self, "_shortened", codes)
+        if call is not checked:
+            object.__setattr__(self, "__class__", type("Kernel", (Kernel,), {"__call__": call}))
+
+    @cached_property
+    def _native(self) -> Any:
+        from phipsi.compile.native import Native
+
+        return Native(self.graph, self.dtype, self.threads)
+
+    @cached_property
+    def _runner(self) -> Callable[[list[np.ndarray], list[np.ndarray]], None]:
+        return self._native.run if self.backend == "llvm" else partial(interpret.run, self.graph)
 
     def __call__(self, *args: Any, out: Any = None, **named: Any) -> Any:
         """Run the kernel."""
@@ -80,7 +141,10 @@ class Kernel:
                 values.extend(value[key] for key in leaf)
             else:
                 raise TypeError(f"{self.name}: {name!r} must be a mapping with keys {list(leaf)}")
-        return self.run(values, out=out)
+        result = self.run(values, out=out)
+        if self.codes != self.__dict__.get("_shortened", 0):
+            self._shorten()
+        return result
 
     def run(self, values: Sequence[Any], *, out: Any = None) -> Any:
         """Run on one value per leaf, in order."""
@@ -93,32 +157,34 @@ class Kernel:
             shapes = ", ".join(f"{f.name} {s}" for (_, f), s in zip(both, leading, strict=True))
             raise ValueError(f"{self.name}: batch shapes do not go together: {shapes}") from None
         rows = prod(batch)
-        flat = [
-            np.broadcast_to(a, (*batch, *f.shape)).reshape(rows, prod(f.shape)) for a, f in both
-        ]
-        dtype = np.dtype(self.dtype)
-        outputs = BACKENDS[self.backend](self.graph, flat, dtype)
-        shaped = [
-            y.reshape((*batch, *f.shape)) for y, f in zip(outputs, self.results.leaves, strict=True)
-        ]
-        if out is None:
-            return self.results.pack([y[()] for y in shaped])
-        self._store(shaped, out)
+        inputs = [_rows(a, batch, rows, f) for a, f in both]
+        shapes = [(*batch, *f.shape) for f in self.results.leaves]
+        results = [np.empty(shape, self.dtype) for shape in shapes] if out is None else None
+        targets = self._targets(shapes, out) if results is None else results
+        outputs = [_flat(y, rows, inputs) for y in targets]
+        self._runner(inputs, [y for y, _ in outputs])
+        if results is not None:
+            return self.results.pack([y[()] for y in results])
+        for target, (y, there) in zip(targets, outputs, strict=True):
+            if not there:
+                target[...] = y.reshape(target.shape)
         return out
 
-    def _store(self, results: list[np.ndarray], out: Any) -> None:
+    def _targets(self, shapes: list[tuple[int, ...]], out: Any) -> list[np.ndarray]:
+        """The arrays of out=, checked."""
         targets = [out] if isinstance(out, np.ndarray) else list(out)
-        if len(targets) != len(results):
-            raise ValueError(f"{self.name} has {len(results)} results, out= has {len(targets)}")
-        for leaf, y, target in zip(self.results.leaves, results, targets, strict=True):
-            if not isinstance(target, np.ndarray) or target.shape != y.shape:
-                shape = getattr(target, "shape", type(target).__name__)
-                raise ValueError(f"{self.name}: out= for {leaf.name} is {shape}, needs {y.shape}")
-            if target.dtype != y.dtype or not target.flags.writeable:
+        if len(targets) != len(shapes):
+            raise ValueError(f"{self.name} has {len(shapes)} results, out= has {len(targets)}")
+        for leaf, shape, target in zip(self.results.leaves, shapes, targets, strict=True):
+            if not isinstance(target, np.ndarray) or target.shape != shape:
+                given = getattr(target, "shape", type(target).__name__)
+                raise ValueError(f"{self.name}: out= for {leaf.name} is {given}, needs {shape}")
+            if target.dtype != self.dtype or not target.flags.writeable:
                 state = target.dtype if target.flags.writeable else "read-only"
-                raise ValueError(f"{self.name}: out= for {leaf.name} is {state}, needs {y.dtype}")
-        for y, target in zip(results, targets, strict=True):
-            target[...] = y
+                raise ValueError(
+                    f"{self.name}: out= for {leaf.name} is {state}, needs {self.dtype}"
+                )
+        return targets
 
     def _array(self, leaf: Leaf, value: Any) -> np.ndarray:
         array = as_numbers(f"{self.name}: {leaf.name}", value)
@@ -144,6 +210,23 @@ class Kernel:
         return (
             f"<Kernel {self.name}({self._names}), {ops} operations, {self.dtype}, {self.backend}>"
         )
+
+
+def _rows(array: np.ndarray, batch: tuple[int, ...], rows: int, leaf: Leaf) -> np.ndarray:
+    """An argument as (rows, size), in place where its strides allow it."""
+    size = prod(leaf.shape)
+    if array.size == size:
+        return np.broadcast_to(array.reshape(size), (rows, size))
+    return np.broadcast_to(array, (*batch, *leaf.shape)).reshape(rows, size)
+
+
+def _flat(target: np.ndarray, rows: int, inputs: list[np.ndarray]) -> tuple[np.ndarray, bool]:
+    """Where a result of that shape is written, as (rows, size), and whether that is the target: not
+    where its strides forbid it or where an input lies in the same memory."""
+    flat = target.reshape(rows, target.size // max(rows, 1))
+    if np.may_share_memory(flat, target) and not any(np.may_share_memory(flat, a) for a in inputs):
+        return flat, True
+    return np.empty(flat.shape, flat.dtype), False
 
 
 def as_numbers(where: str, value: Any) -> np.ndarray:

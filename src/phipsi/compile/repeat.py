@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from phipsi.compile.arrays import Traced, is_traced, lift
-from phipsi.compile.trace import current, loop
+from phipsi.compile.graph import Place
+from phipsi.compile.loops import CaseTracer, LoopBuilder, array_of, pick
+from phipsi.compile.trace import current, tracing
 
 
 def repeat(count: int, step: Callable[..., Any], carry: Any, rows: Any = None) -> tuple[Any, Any]:
@@ -36,17 +39,17 @@ def repeat(count: int, step: Callable[..., Any], carry: Any, rows: Any = None) -
         return carry, np.array(results)
     single = not isinstance(carry, tuple)
     state = [lift(x) for x in ((carry,) if single else carry)]
-    result_shape: list[tuple[int, ...]] = []
+    start = [e for x in state for e in x.flat]
+    loop = LoopBuilder(count)
+    rounds = np.arange(count)
+    kept, once = loop.memory(len(start)), loop.index(0 * rounds)
+    for j, value in enumerate(start):
+        loop.put(kept + j, value)
 
-    def unpack(values: list[Any]) -> Any:
-        parts, start = [], 0
-        for part in state:
-            parts.append(_shaped(values[start : start + part.size], part.shape))
-            start += part.size
-        return parts[0] if single else tuple(parts)
-
-    def scalar_step(values: list[Any], row: list[Any]) -> tuple[list[Any], list[Any]]:
-        after, y = step(unpack(values), _shaped(row, np.shape(rows)[1:]))
+    case = loop.case()
+    with tracing(case):
+        now = [case.read(Place(0, once, kept + j)) for j in range(len(start))]
+        after, y = step(_unpacked(now, state, single), _row(loop, case, rows))
         after = [lift(x) for x in ((after,) if single else after)]
         if [x.shape for x in after] != [x.shape for x in state]:
             raise ValueError(
@@ -54,17 +57,36 @@ def repeat(count: int, step: Callable[..., Any], carry: Any, rows: Any = None) -
                 f"the step returned {[x.shape for x in after]}"
             )
         result = lift(y)
-        result_shape.append(result.shape)
-        return [e for x in after for e in x.flat], list(result.flat)
+        collected, each = loop.memory(count * result.size), loop.index(result.size * rounds)
+        for j, value in enumerate(e for x in after for e in x.flat):
+            case.write(Place(0, once, kept + j), value)
+        for j, value in enumerate(result.flat):
+            case.write(Place(0, each, collected + j), value)
+    memory = loop.node()
+    last = [pick(memory, kept + j) for j in range(len(start))]
+    results = [pick(memory, collected + j) for j in range(count * result.size)]
+    return _unpacked(last, state, single), _shaped(results, (count, *result.shape))
 
-    table = (lift(rows) if is_traced(rows) else np.asarray(rows, float)).reshape(count, -1)
-    none = np.empty((count, 0))
-    tables, sequence = (
-        (none, np.asarray(table)) if is_traced(rows) else (table, none.astype(object))
-    )
-    start = [e for x in state for e in x.flat]
-    last, results = loop(count, scalar_step, start, tables, sequence)
-    return unpack(last), results.reshape(count, *result_shape[0]).view(Traced)
+
+def _row(loop: LoopBuilder, case: CaseTracer, rows: Any) -> Any:
+    """The row of a round, read from a table of numbers or from an array of scalars."""
+    shape = np.shape(rows)[1:]
+    width = prod(shape)
+    index = loop.index(width * np.arange(loop.count))
+    if is_traced(rows):
+        with tracing(loop.outer):
+            array, at = loop.array(array_of(list(lift(rows).flat))), 0
+    else:
+        array, at = -1, loop.table(np.asarray(rows, float))
+    return _shaped([case.read(Place(array, index, at + j)) for j in range(width)], shape)
+
+
+def _unpacked(values: list[Any], state: list[Any], single: bool) -> Any:
+    parts, start = [], 0
+    for part in state:
+        parts.append(_shaped(values[start : start + part.size], part.shape))
+        start += part.size
+    return parts[0] if single else tuple(parts)
 
 
 def _shaped(values: list[Any], shape: tuple[int, ...]) -> Any:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from phipsi.compile import fold
-from phipsi.compile.graph import Graph, Instruction, Loop
+from phipsi.compile.graph import Graph, Instruction
 from phipsi.compile.ops import OPS
 
 
@@ -185,7 +185,8 @@ class Tracer:
         self.inputs: list[tuple[str, int]] = []
         self.nodes: list[Node] = []
         self.table: dict[Any, Node] = {}
-        self.captured: dict[int, Node] = {}
+        self.unfinished: list[Callable[[], None]] = []
+        """What must be called before the graph is whole."""
 
     def make(self, op: str, args: tuple[Node, ...] = (), value: Any = None) -> Node:
         """The one node with this content."""
@@ -209,15 +210,8 @@ class Tracer:
         return self.make("const", (), float(x) + 0.0)
 
     def capture(self, x: Node) -> Node:
-        """A node of an enclosing trace, seen from inside a loop body."""
-        if x.op == "const":
-            return self.lift(x.value)
-        if self.outer is None:
-            raise TraceError("a traced value was kept and used in another trace")
-        outer = self.outer.lift(x)
-        if outer.index not in self.captured:
-            self.captured[outer.index] = self.make("input", (), ("fixed", outer.index))
-        return self.captured[outer.index]
+        """A node of another trace, seen from this one."""
+        raise TraceError("a traced value was kept and used in another trace")
 
     def input(self, name: str, size: int) -> np.ndarray:
         """A new input of `size` scalars."""
@@ -241,6 +235,8 @@ class Tracer:
 
     def graph(self, outputs: Sequence[tuple[str, Sequence[Any]]]) -> Graph:
         """Freeze: keep what the outputs need."""
+        for finish in self.unfinished:
+            finish()
         chosen = [(name, tuple(self.lift(x).index for x in values)) for name, values in outputs]
         nodes = [Instruction(n.op, tuple(a.index for a in n.args), n.value) for n in self.nodes]
         return Graph.pruned(self.inputs, nodes, chosen)
@@ -262,46 +258,6 @@ def tracing(tracer: Tracer) -> Iterator[Tracer]:
         yield tracer
     finally:
         _current.reset(token)
-
-
-def loop(
-    count: int,
-    step: Callable[[list[Any], list[Any]], tuple[Sequence[Any], Sequence[Any]]],
-    carry: Sequence[Any],
-    tables: np.ndarray,
-    sequence: np.ndarray,
-) -> tuple[list[Node], np.ndarray]:
-    """`count` rounds of step(carry, row) → (carry, results) as one `Loop` node.
-
-    `tables` (count, k) are numbers, `sequence` (count, s) any scalars; a row is both, joined.
-    Returns the final carry and the (count, r) results.
-    """
-    outer = current()
-    if outer is None:
-        raise TraceError("a loop node can only be made inside a program")
-    inner = Tracer(outer)
-    with tracing(inner):
-        state = inner.input("carry", len(carry))
-        row = [*inner.input("tables", tables.shape[1]), *inner.input("row", sequence.shape[1])]
-        after, results = step(list(state), row)
-        if len(after) != len(carry):
-            raise TraceError(
-                f"the loop carries {len(carry)} values, its step returned {len(after)}"
-            )
-        after, results = [inner.lift(x) for x in after], [inner.lift(x) for x in results]
-    fixed = list(inner.captured)
-    inner.inputs.append(("fixed", len(fixed)))
-    position = {("fixed", index): (3, i) for i, index in enumerate(fixed)}
-    for node in inner.nodes:
-        if node.op == "input":
-            node.value = position.get(node.value, node.value)
-    body = inner.graph([("carry", after), ("results", results)])
-    args = (*carry, *sequence.reshape(-1), *(outer.nodes[i] for i in fixed))
-    node = outer.make("loop", tuple(map(outer.lift, args)), Loop(count, body, tables))
-    picks = [outer.make("pick", (node,), k) for k in range(len(carry) + count * len(results))]
-    rows = np.empty(count * len(results), object)
-    rows[:] = picks[len(carry) :]
-    return picks[: len(carry)], rows.reshape(count, len(results))
 
 
 def _binary(rule: Callable[[Node, Node], Node], a: Node, other: Any) -> Any:

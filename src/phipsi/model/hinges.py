@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from phipsi.spatial import HingeMap, Motion, MotionBasis, Transform
+from phipsi.spatial import HingeMap, Motion, MotionBasis, Rotation, Transform
 from phipsi.spatial import rotation as rot
 
 
@@ -50,7 +50,7 @@ class HingeKind:
 
 
 def _turn(u: Any, angle: Any) -> Transform:
-    return Transform(rot.about_axis(u, angle), rot.zero())
+    return Transform(Rotation.about(u, angle), rot.zero())
 
 
 def _slide(u: Any, length: Any) -> Transform:
@@ -77,11 +77,12 @@ def _subtract(h: Any, q0: Any, q1: Any) -> Sequence[Any]:
 
 
 def _universal_pose(h: Any, q: Any) -> Transform:
-    return _turn(h.axes[0], q[0]) @ _turn(h.axes[1], q[1])
+    first, second = (Rotation.about(u, angle) for u, angle in zip(h.axes, q, strict=True))
+    return Transform(first.followed(second), rot.zero())
 
 
 def _universal_columns(h: Any, q: Any) -> tuple[Motion, ...]:
-    return _angular(rot.about_axis(h.axes[1], q[1]).T @ h.axes[0]), _angular(h.axes[1])
+    return _angular(Rotation.about(h.axes[1], q[1]).T @ h.axes[0]), _angular(h.axes[1])
 
 
 def _universal_rate(h: Any, q: Any, v: Any, w: Any) -> Motion:
@@ -91,7 +92,7 @@ def _universal_rate(h: Any, q: Any, v: Any, w: Any) -> Motion:
 
 def _planar_pose(h: Any, q: Any) -> Transform:
     normal, first, second = h.axes
-    return Transform(rot.about_axis(normal, q[2]), first * q[0] + second * q[1])
+    return Transform(Rotation.about(normal, q[2]), first * q[0] + second * q[1])
 
 
 def _planar_advance(h: Any, q: Any, dv: Any) -> Sequence[Any]:
@@ -152,13 +153,13 @@ KINDS: dict[str, HingeKind] = {
         _one("prismatic", lambda h, q: _slide(h.axes[0], q), lambda h: _linear(h.axes[0]), False),
         _one(
             "helical",
-            lambda h, q: Transform(rot.about_axis(h.axes[0], q), h.axes[0] * (h.pitch * q)),
+            lambda h, q: Transform(Rotation.about(h.axes[0], q), h.axes[0] * (h.pitch * q)),
             lambda h: Motion(h.axes[0], h.axes[0] * h.pitch),
             True,
         ),
         HingeKind(
             "cylindrical", 2, 2, 1,
-            pose=lambda h, q: Transform(rot.about_axis(h.axes[0], q[0]), h.axes[0] * q[1]),
+            pose=lambda h, q: Transform(Rotation.about(h.axes[0], q[0]), h.axes[0] * q[1]),
             columns=lambda h, q: (_angular(h.axes[0]), _linear(h.axes[0])),
             neutral=(0.0, 0.0), advance=_add, difference=_subtract, angles=(True, False),
         ),

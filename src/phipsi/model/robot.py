@@ -37,10 +37,12 @@ class ModelWarning(UserWarning):
 
 @dataclass(frozen=True, eq=False)
 class Body:
-    """A rigid body: its name and its inertia in its own frame (at the inboard hinge)."""
+    """A rigid body: its name and its inertia in its frame (at the inboard hinge). `origin` is the
+    pose of the frame that people see; the two differ in equivalent robots alone."""
 
     name: str
     inertia: SpatialInertia
+    origin: Transform = field(default_factory=Transform.identity)
 
     @property
     def mass(self) -> Any:
@@ -166,7 +168,9 @@ class Robot:
         """The frame of that name: a named frame, else a body's own, else the world."""
         if name in self.frames:
             return self.frames[name]
-        if name in self._index or name == WORLD:
+        if name in self._index:
+            return Frame(name, name, self.bodies[self._index[name]].origin)
+        if name == WORLD:
             return Frame(name, name)
         raise self._unknown("frame", name, [*self.frames, *self._index, WORLD])
 
@@ -274,6 +278,16 @@ class Robot:
         robot = self
         for name, value in values.items():
             robot = parameters.put(robot, name, rot.scalars(value))
+        return robot
+
+    @cached_property
+    def equivalent(self) -> Robot:
+        """A robot with the same joint-space dynamics whose description has more zeros in it; its
+        body frames and inertias are others (`phipsi.model.equivalent`)."""
+        from phipsi.model.equivalent import equivalent
+
+        robot = equivalent(self)
+        robot.__dict__["equivalent"] = robot
         return robot
 
     def locked(self, joints: Iterable[str], q: Any = None) -> Robot:

@@ -6,7 +6,9 @@ Vectors are NumPy object arrays of scalars; symmetric blocks are symmetric by co
 from phipsi.spatial.factor import Pivot
 from phipsi.spatial.hinge_map import ForceBasis, Gain, HingeMap, MotionBasis
 from phipsi.spatial.inertia import ArticulatedInertia, SpatialInertia
+from phipsi.spatial.rigid_motion import RigidMotion
 from phipsi.spatial.transform import Transform, TransposedTransform
+from phipsi.spatial.turns import Rotation, Turn
 from phipsi.spatial.vectors import Force, Motion
 
 __all__ = [
@@ -18,7 +20,10 @@ __all__ = [
     "Motion",
     "MotionBasis",
     "Pivot",
+    "RigidMotion",
+    "Rotation",
     "SpatialInertia",
     "Transform",
     "TransposedTransform",
+    "Turn",
 ]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from phipsi.spatial.factor import Pivot, column
+from phipsi.spatial.rotation import vector
 from phipsi.spatial.vectors import Force, Motion
 
 
@@ -17,6 +18,13 @@ def _dense(columns: Sequence[Motion] | Sequence[Force]) -> Any:
     for i, c in enumerate(columns):
         out[:, i] = c.array
     return out
+
+
+def _coordinate(entries: list[Any]) -> tuple[int, float] | None:
+    """Which unit vector the entries are, and its sign."""
+    if not all(isinstance(x, float) for x in entries) or entries.count(0.0) != 5:
+        return None
+    return next(((i, x) for i, x in enumerate(entries) if abs(x) == 1.0), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +55,11 @@ class HingeMap:
             return column([c.dot(other) for c in self.T.columns])
         rows = [[c.dot(f) for f in other.columns] for c in self.T.columns]
         return np.array(rows, dtype=object)
+
+    @property
+    def axes(self) -> list[tuple[int, float] | None]:
+        """For each freedom the coordinate (of six) that it is and its sign, if it is one."""
+        return [_coordinate(c.array.tolist()) for c in self.T.columns]
 
     def inner(self, U: ForceBasis) -> Any:
         """H U of U = P H*: r × r, symmetric by construction."""
@@ -79,14 +92,42 @@ class ForceBasis:
 
 @dataclass(frozen=True, slots=True)
 class Gain:
-    """G = U D⁻¹ with U = P H*, kept as its two factors: cheaper to apply than to form."""
+    """G = U D⁻¹ with U = P H*, kept as its two factors: cheaper to apply than to form.
+
+    `along` holds the coordinates (of six) that are freedoms of the hinge, each with its sign and
+    its armature: there P⁺H* = GA is known without arithmetic, or with little.
+    """
 
     U: ForceBasis
     D: Pivot
+    along: Mapping[int, tuple[float, Any]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, U: ForceBasis, H: HingeMap, A: Any) -> Gain:
+        """The gain of U = P H* with D = H U + A, A the r numbers of a diagonal."""
+        D = H.inner(U)
+        for i, a in enumerate(A):
+            D[i, i] = D[i, i] + a
+        along = {axis[0]: (axis[1], a) for axis, a in zip(H.axes, A, strict=True) if axis}
+        return cls(U, Pivot(D), along)
+
+    @property
+    def free(self) -> list[int]:
+        """The coordinates without armature: there P⁺ vanishes."""
+        return [i for i, (_, a) in self.along.items() if isinstance(a, float) and a == 0.0]
+
+    @property
+    def column(self) -> Force:
+        """The one column of G of a hinge with one freedom."""
+        (u,), (inverse,) = self.U.columns, self.D.inverse
+        entries = [x * inverse for x in u.array]
+        for i in self.free:
+            entries[i] = self.along[i][0]
+        return Force(vector(*entries[:3]), vector(*entries[3:]))
 
     def __matmul__(self, x: Any) -> Force:
         """G x."""
-        return self.U @ self.D.solve(x)
+        return self.column * x[0] if len(x) == 1 else self.U @ self.D.solve(x)
 
     @property
     def T(self) -> TransposedGain:
@@ -115,4 +156,7 @@ class TransposedGain:
 
     def __matmul__(self, motion: Motion) -> Any:
         """G* α = D⁻¹ U* α, r scalars."""
-        return self.gain.D.solve(self.gain.U.transpose_dot(motion))
+        G = self.gain
+        if len(G.U.columns) == 1:
+            return column([motion.dot(G.column)])
+        return G.D.solve(G.U.transpose_dot(motion))

@@ -7,7 +7,8 @@ from typing import Any, overload
 
 import numpy as np
 
-from phipsi.spatial.hinge_map import ForceBasis, Gain, MotionBasis
+from phipsi.spatial.hinge_map import ForceBasis, Gain, HingeMap, MotionBasis
+from phipsi.spatial.rigid_motion import RigidMotion
 from phipsi.spatial.rotation import (
     Matrix,
     Vector,
@@ -16,11 +17,11 @@ from phipsi.spatial.rotation import (
     skew,
     symmetric,
     symmetric_product,
+    vector,
     zero,
 )
+from phipsi.spatial.turns import Rotation
 from phipsi.spatial.vectors import Force, Motion
-
-_LOWER = np.tril_indices(3)
 
 
 class Inertia:
@@ -79,26 +80,46 @@ class SpatialInertia(Inertia):
             [self.mass, *self.moment, J[0, 0], J[1, 0], J[2, 0], J[1, 1], J[2, 1], J[2, 2]]
         )
 
-    def rotated(self, R: Matrix) -> SpatialInertia:
+    def rotated(self, R: Rotation) -> SpatialInertia:
         """The same body in turned axes."""
-        return SpatialInertia(self.mass, R @ self.moment, symmetric_product(R @ self.J, R.T))
+        return SpatialInertia(self.mass, R @ self.moment, R.symmetric(self.J))
 
     def shifted(self, l: Vector) -> SpatialInertia:
         """The same body about an origin at −l: J − l~h~ − h~l~ − m l~l~."""
-        moment = self.moment + self.mass * l
-        lower = [
-            -(l[i] * self.moment[j] + moment[i] * l[j]) for i in range(3) for j in range(i + 1)
-        ]
-        trace = (l @ self.moment) + (l @ moment)
-        for diagonal in (0, 2, 5):
-            lower[diagonal] = lower[diagonal] + trace
-        return SpatialInertia(self.mass, moment, self.J + symmetric(*lower))
+        h, moment, J = self.moment, self.moment + self.mass * l, self.J
+        x, y, z = (l[i] * (h[i] + moment[i]) for i in range(3))
+        yx, zx, zy = (l[i] * h[j] + moment[i] * l[j] for i, j in ((1, 0), (2, 0), (2, 1)))
+        shifted = symmetric(
+            J[0, 0] + y + z, J[1, 0] - yx, J[1, 1] + z + x,
+            J[2, 0] - zx, J[2, 1] - zy, J[2, 2] + x + y,
+        )  # fmt: skip
+        return SpatialInertia(self.mass, moment, shifted)
 
     @property
     def articulated(self) -> ArticulatedInertia:
         """The same inertia as the start of an articulated one."""
         m = self.mass
         return ArticulatedInertia(self.J, skew(self.moment), symmetric(m, 0.0, m, 0.0, 0.0, m))
+
+    @property
+    def pseudo(self) -> Matrix:
+        """Σ = ½ tr(J) I − J, the second moment ∫ r r* dm."""
+        J = self.J
+        half = 0.5 * (J[0, 0] + J[1, 1] + J[2, 2])
+        return symmetric(
+            half - J[0, 0], -J[1, 0], half - J[1, 1], -J[2, 0], -J[2, 1], half - J[2, 2]
+        )
+
+    def inertial(self, X: RigidMotion) -> Force:
+        """The force [h × a + (SΣ)ᵛ; m a + S h] that the motion X takes, (B)ᵛ_x = B_zy − B_yz:
+        M α + b of the classical form ([BI-c], [UA])."""
+        S, Sigma, h = X.S, self.pseudo, self.moment
+        moment = [
+            (S[k, k] - S[j, j]) * Sigma[j, k] + S[k, j] * Sigma[j, j] - S[j, k] * Sigma[k, k]
+            + S[k, i] * Sigma[i, j] - S[j, i] * Sigma[i, k]
+            for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1))
+        ]  # fmt: skip
+        return Force(vector(*moment) + cross(h, X.a), self.mass * X.a + S @ h)
 
     def force(self, motion: Motion) -> Force:
         """M V = [J ω + h × v; m v − h × ω]."""
@@ -117,31 +138,46 @@ class ArticulatedInertia(Inertia):
     C: Matrix
     M: Matrix
 
-    def rotated(self, R: Matrix) -> ArticulatedInertia:
+    def rotated(self, R: Rotation) -> ArticulatedInertia:
         """The same inertia in turned axes."""
-        return ArticulatedInertia(
-            symmetric_product(R @ self.J, R.T),
-            R @ self.C @ R.T,
-            symmetric_product(R @ self.M, R.T),
-        )
+        return ArticulatedInertia(R.symmetric(self.J), R.general(self.C), R.symmetric(self.M))
 
     def shifted(self, l: Vector) -> ArticulatedInertia:
         """The same inertia about an origin at −l: C' = C + l~M, J' = J + l~C* − C'l~."""
-        lx = skew(l)
-        C = self.C + lx @ self.M
-        lower = (lx @ self.C.T - C @ lx)[_LOWER]
-        return ArticulatedInertia(self.J + symmetric(*lower), C, self.M)
+        (x, y, z), J, C, M = l, self.J, self.C, self.M
+        N = C + np.stack([y * M[2] - z * M[1], z * M[0] - x * M[2], x * M[1] - y * M[0]])
+        shifted = symmetric(
+            J[0, 0] + y * (C[0, 2] + N[0, 2]) - z * (C[0, 1] + N[0, 1]),
+            J[1, 0] + z * (N[0, 0] - C[1, 1]) + y * C[1, 2] - x * N[0, 2],
+            J[1, 1] + z * (C[1, 0] + N[1, 0]) - x * (C[1, 2] + N[1, 2]),
+            J[2, 0] + y * (C[2, 2] - N[0, 0]) - z * C[2, 1] + x * N[0, 1],
+            J[2, 1] + x * (N[1, 1] - C[2, 2]) + z * C[2, 0] - y * N[1, 0],
+            J[2, 2] + x * (C[2, 1] + N[2, 1]) - y * (C[2, 0] + N[2, 0]),
+        )
+        return ArticulatedInertia(shifted, N, M)
+
+    def gain(self, H: HingeMap, A: Any) -> Gain:
+        """G = P H* D⁻¹, D = H P H* + A for the armature A (r numbers)."""
+        return Gain.of(self @ H.T, H, A)
 
     def released(self, G: Gain) -> ArticulatedInertia:
-        """P⁺ = P − G H P = P − U D⁻¹ U*, one rank at a time and so symmetric."""
-        J, C, M = self.J, self.C, self.M
+        """P⁺ = P − G H P = P − U D⁻¹ U*, one rank at a time and so symmetric; P⁺H* = G A, exactly
+        zero along coordinates on which the hinge moves without armature."""
+        known = G.along if len(G.U.columns) == 1 else G.free
+        if len(G.free) == 6:
+            return SpatialInertia.zero().articulated
+        P = self.matrix
+        left = [i for i in range(6) if i not in known]
         for u, inverse in G.ranks():
-            a, b = u.angular, u.linear
-            sa, sb = a * inverse, b * inverse
-            J = J - symmetric(*np.outer(sa, a)[_LOWER])
-            C = C - np.outer(sa, b)
-            M = M - symmetric(*np.outer(sb, b)[_LOWER])
-        return ArticulatedInertia(J, C, M)
+            w = u.array
+            for n, i in enumerate(left):
+                scaled = w[i] * inverse
+                for j in left[: n + 1]:
+                    P[i, j] = P[j, i] = P[i, j] - scaled * w[j]
+        for i in known:
+            sign, a = G.along[i]
+            P[i, :] = P[:, i] = 0.0 if i in G.free else G.column.array * (sign * a)
+        return ArticulatedInertia(P[:3, :3], P[:3, 3:], P[3:, 3:])
 
     @property
     def matrix(self) -> Any:

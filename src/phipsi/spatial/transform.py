@@ -9,16 +9,25 @@ import numpy as np
 
 from phipsi.spatial.hinge_map import ForceBasis
 from phipsi.spatial.inertia import ArticulatedInertia, SpatialInertia
+from phipsi.spatial.rigid_motion import RigidMotion
 from phipsi.spatial.rotation import Matrix, Vector, cross, identity, scalars, zero
+from phipsi.spatial.turns import Rotation
 from phipsi.spatial.vectors import Force, Motion
 
 
 @dataclass(frozen=True, slots=True)
 class Transform:
-    """The pose (R, l) of a child frame in its parent's: φ = [[R, l~R], [0, R]]."""
+    """The pose (R, l) of a child frame in its parent's: φ = [[R, l~R], [0, R]].
 
-    rotation: Matrix
+    R may be given as a 3 × 3 matrix or as a factored `Rotation`.
+    """
+
+    R: Rotation | Matrix
     position: Vector
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.R, Rotation):
+            object.__setattr__(self, "R", Rotation.of(self.R))
 
     @classmethod
     def identity(cls) -> Transform:
@@ -31,6 +40,11 @@ class Transform:
         return cls(identity() if rotation is None else scalars(rotation), scalars(position))
 
     @property
+    def rotation(self) -> Matrix:
+        """The 3 × 3 matrix of R."""
+        return self.R.matrix
+
+    @property
     def matrix(self) -> Any:
         """The homogeneous 4 × 4 matrix."""
         out = scalars(np.eye(4))
@@ -40,8 +54,16 @@ class Transform:
     @property
     def inv(self) -> Transform:
         """The pose of the parent frame in the child's, φ⁻¹."""
-        transpose = self.rotation.T
-        return Transform(transpose, -(transpose @ self.position))
+        return Transform(self.R.T, -(self.R.T @ self.position))
+
+    def followed(self, other: Transform) -> Transform:
+        """The composition with another transform, turns kept apart."""
+        return Transform(self.R.followed(other.R), self.point(other.position))
+
+    @property
+    def turned(self) -> Transform:
+        """The same pose, its rotation of numbers as three turns about z, x and z."""
+        return Transform(self.R.apart, self.position)
 
     @property
     def T(self) -> TransposedTransform:
@@ -59,13 +81,13 @@ class Transform:
         if isinstance(other, ForceBasis):
             return ForceBasis(tuple(self @ force for force in other.columns))
         if isinstance(other, Transform):
-            return Transform(self.rotation @ other.rotation, self.point(other.position))
-        force = self.rotation @ other.linear
-        return Force(self.rotation @ other.angular + cross(self.position, force), force)
+            return Transform(self.R @ other.R, self.point(other.position))
+        force = self.R @ other.linear
+        return Force(self.R @ other.angular + cross(self.position, force), force)
 
     def point(self, p: Vector) -> Vector:
         """The point p of the child frame, in the parent's."""
-        return self.position + self.rotation @ p
+        return self.position + self.R @ p
 
     @overload
     def congruence(self, inertia: SpatialInertia) -> SpatialInertia: ...
@@ -73,12 +95,12 @@ class Transform:
     def congruence(self, inertia: ArticulatedInertia) -> ArticulatedInertia: ...
     def congruence(self, inertia: SpatialInertia | ArticulatedInertia) -> Any:
         """φ P φ*: the child's inertia seen from the parent."""
-        return inertia.rotated(self.rotation).shifted(self.position)
+        return inertia.rotated(self.R).shifted(self.position)
 
     @property
     def aligned(self) -> Transform:
         """The same rotation about a common origin."""
-        return Transform(self.rotation, zero())
+        return Transform(self.R, zero())
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +109,13 @@ class TransposedTransform:
 
     phi: Transform
 
-    def __matmul__(self, motion: Motion) -> Motion:
+    @overload
+    def __matmul__(self, motion: Motion) -> Motion: ...
+    @overload
+    def __matmul__(self, motion: RigidMotion) -> RigidMotion: ...
+    def __matmul__(self, motion: Motion | RigidMotion) -> Any:
         """φ* V: the parent's motion at the child's origin, in the child's axes."""
-        transpose = self.phi.rotation.T
-        linear = motion.linear - cross(self.phi.position, motion.angular)
-        return Motion(transpose @ motion.angular, transpose @ linear)
+        R, l = self.phi.R.T, self.phi.position
+        if isinstance(motion, RigidMotion):
+            return motion.at(l).turned(R)
+        return Motion(R @ motion.angular, R @ (motion.linear - cross(l, motion.angular)))

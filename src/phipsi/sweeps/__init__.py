@@ -1,11 +1,12 @@
 """Sweeps over the bodies of a robot, and the programs made of them."""
 
-from phipsi.sweeps.forest import Forest, Record, forest
+from phipsi.sweeps.forest import Children, Forest, Record, forest
 from phipsi.sweeps.program import Program, program
 from phipsi.sweeps.results import by_body, columns, diagonal, gather, stack, symmetric, total
-from phipsi.sweeps.sweep import climb, inward, local, outward, path
+from phipsi.sweeps.sweep import climb, inward, local, outward, path, reciprocal
 
 __all__ = [
+    "Children",
     "Forest",
     "Program",
     "Record",
@@ -20,6 +21,7 @@ __all__ = [
     "outward",
     "path",
     "program",
+    "reciprocal",
     "stack",
     "symmetric",
     "total",

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
+from phipsi.compile import current
 from phipsi.conventions import WORLD
-from phipsi.model import ModelError, Robot
+from phipsi.model import Body, Hinge, ModelError, Robot
 from phipsi.spatial import Force
+
+T = TypeVar("T")
 
 
 class Record:
@@ -31,17 +36,33 @@ class Record:
         )
 
 
-@dataclass(frozen=True)
+class Children:
+    """The children of a body, as an inward step sees them: something to sum over."""
+
+    def __init__(self, records: Sequence[Record]) -> None:
+        self._records = records
+
+    def sum(self, message: Callable[[Any], T], start: T) -> T:
+        """start + Σ message(c) over the children c."""
+        for c in self._records:
+            start = start + message(c)  # type: ignore[operator]
+        return start
+
+
+@dataclass(eq=False)
 class Forest:
     """The records of all bodies, base to tip, and who hangs on whom."""
 
     robot: Robot
     records: tuple[Record, ...]
+    parents: tuple[int, ...]
+    """For each record the number of its parent's, −1 for the world."""
 
     def extended(self, fields: Iterable[dict[str, Any]]) -> Forest:
         """The same forest with more fields in every record."""
         both = zip(self.records, fields, strict=True)
-        return Forest(self.robot, tuple(record.extended(new) for record, new in both))
+        records = tuple(record.extended(new) for record, new in both)
+        return Forest(self.robot, records, self.parents)
 
     def given(self, **vectors: Any) -> Forest:
         """The same forest with each body's part of further joint vectors (nv,)."""
@@ -50,6 +71,43 @@ class Forest:
         )
         return self.extended(parts)
 
+    def chain(self, i: int) -> Forest:
+        """The forest of the bodies between the world and the i-th, which is the last."""
+        way: list[Record] = []
+        while i >= 0:
+            way.append(self.records[i])
+            i = self.parents[i]
+        return Forest(self.robot, tuple(reversed(way)), tuple(range(-1, len(way) - 1)))
+
+    def outward(self, step: Callable[[Any, Any], dict[str, Any]], world: dict[str, Any]) -> Forest:
+        """Base to tip: step(k, parent); a root sees the world's fields."""
+        root = Record(world)
+        done: list[Record] = []
+        fields: list[dict[str, Any]] = []
+        for k, p in zip(self.records, self.parents, strict=True):
+            new = step(k, done[p] if p >= 0 else root)
+            done.append(k.extended(new))
+            fields.append(new)
+        return self.extended(fields)
+
+    def inward(self, step: Callable[[Any, Any], dict[str, Any]]) -> Forest:
+        """Tip to base: step(k, children)."""
+        waiting: list[list[Record]] = [[] for _ in self.records]
+        fields: list[dict[str, Any]] = [{}] * len(self.records)
+        for i in reversed(range(len(self.records))):
+            fields[i] = step(self.records[i], Children(waiting[i][::-1]))
+            if self.parents[i] >= 0:
+                waiting[self.parents[i]].append(self.records[i].extended(fields[i]))
+        return self.extended(fields)
+
+    def local(self, step: Callable[[Any], dict[str, Any]]) -> Forest:
+        """Each body by itself: step(k)."""
+        return self.extended([step(k) for k in self.records])
+
+    def total(self, field: str, zero: Any) -> Any:
+        """The sum of a field over all bodies."""
+        return sum((getattr(k, field) for k in self.records), zero)
+
     def body(self, name: str) -> Record:
         """The record of one body."""
         return self.records[self.robot.body_index(name)]
@@ -57,7 +115,23 @@ class Forest:
     @property
     def roots(self) -> list[Record]:
         """The records of the bodies that hang on the world."""
-        return [k for k, p in zip(self.records, self.robot.parents, strict=True) if p < 0]
+        return [k for k, p in zip(self.records, self.parents, strict=True) if p < 0]
+
+
+UNROLLED = 64
+"""Bodies up to which sweeps are unrolled unless said otherwise."""
+
+_unroll: ContextVar[bool | None] = ContextVar("phipsi_unroll", default=None)
+
+
+@contextmanager
+def unrolling(unroll: bool | None) -> Iterator[None]:
+    """Say how sweeps are traced: unrolled, looped, or (None) as the number of bodies suggests."""
+    token = _unroll.set(unroll)
+    try:
+        yield
+    finally:
+        _unroll.reset(token)
 
 
 def forest(robot: Robot, q: Any, *, external: Any = None, **vectors: Any) -> Forest:
@@ -67,21 +141,32 @@ def forest(robot: Robot, q: Any, *, external: Any = None, **vectors: Any) -> For
     `f_ext` (external force on it), its part of every joint vector given by name (`v`, `tau`, …),
     and with `v` also `H_rate` (the map w → Ḣ* w).
     """
+    unroll = _unroll.get()
     forces = external_forces(robot, external)
+    if current() is not None and not (robot.nb <= UNROLLED if unroll is None else unroll):
+        from phipsi.sweeps.looped import LoopedForest
+
+        rows = None if external is None else np.stack([f.array for f in forces])
+        return LoopedForest.of(robot, q, rows, vectors)
     records = []
     for body, h, force in zip(robot.bodies, robot.hinges, forces, strict=True):
-        own = np.asarray(q)[h.q]
-        fields: dict[str, Any] = {
-            "name": body.name, "hinge": h, "q": own, "M": body.inertia, "f_ext": force,
-            "A": np.array(h.armature, dtype=object),
-            "phi": h.placement @ h.kind.pose(h, own), "H": h.kind.map(h, own),
-        }  # fmt: skip
-        for name, vector in vectors.items():
-            fields[name] = np.asarray(vector)[h.v]
-        if "v" in vectors:
-            fields["H_rate"] = partial(h.kind.rate, h, own, fields["v"])
-        records.append(Record(fields))
-    return Forest(robot, tuple(records))
+        parts = {name: np.asarray(x)[h.v] for name, x in vectors.items()}
+        records.append(Record(recorded(body, h, np.asarray(q)[h.q], force, parts)))
+    return Forest(robot, tuple(records), robot.parents)
+
+
+def recorded(
+    body: Body, h: Hinge, q: Any, force: Force, parts: Mapping[str, Any]
+) -> dict[str, Any]:
+    """What is known of one body at its coordinates q and its part of joint vectors."""
+    fields: dict[str, Any] = {
+        "name": body.name, "hinge": h, "q": q, "M": body.inertia, "f_ext": force,
+        "A": np.array(h.armature, dtype=object),
+        "phi": h.placement.followed(h.kind.pose(h, q)), "H": h.kind.map(h, q), **parts,
+    }  # fmt: skip
+    if "v" in parts:
+        fields["H_rate"] = partial(h.kind.rate, h, q, parts["v"])
+    return fields
 
 
 def external_forces(robot: Robot, external: Any) -> list[Force]:
@@ -89,7 +174,8 @@ def external_forces(robot: Robot, external: Any) -> list[Force]:
     if external is None:
         return [Force.zero()] * robot.nb
     if not isinstance(external, Mapping):
-        return [Force.of(row) for row in np.asarray(external)]
+        rows = zip(robot.bodies, np.asarray(external), strict=True)
+        return [body.origin @ Force.of(row) for body, row in rows]
     forces = [Force.zero()] * robot.nb
     for name, wrench in external.items():
         frame = robot.frame(name)

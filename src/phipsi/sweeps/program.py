@@ -7,7 +7,7 @@ import inspect
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from math import prod
-from typing import Any, Generic, ParamSpec, TypeVar, overload
+from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar, overload
 
 import numpy as np
 
@@ -19,11 +19,14 @@ from phipsi.compile import (
     Tracer,
     as_numbers,
     current,
+    default_backend,
     lift,
+    llvm_text,
     tracing,
 )
 from phipsi.model import Robot
 from phipsi.sweeps.arguments import common_dtype, flatten, is_dynamic
+from phipsi.sweeps.forest import unrolling
 from phipsi.sweeps.log import logged_sweeps
 
 P = ParamSpec("P")
@@ -45,6 +48,15 @@ CACHED = 256
 """Kernels a program keeps, least recently used dropped first."""
 
 
+class Quick(NamedTuple):
+    """The shortest way to a kernel: the robot (kept, for its identity is the key), how much machine
+    code there was, the native entry."""
+
+    robot: Robot
+    codes: int
+    call: Callable[..., Any]
+
+
 class Program(Generic[P, R]):
     """A function f(robot, *arrays, **options) that runs traced.
 
@@ -57,6 +69,7 @@ class Program(Generic[P, R]):
         function: Callable[P, R],
         shapes: Mapping[str, Shape] | None = None,
         static: Sequence[str] = (),
+        joint_space: bool = False,
     ) -> None:
         functools.update_wrapper(self, function)
         self.function = function
@@ -65,6 +78,7 @@ class Program(Generic[P, R]):
         if not parameters:
             raise TypeError(f"program {self.name} needs the robot as its first parameter")
         self.parameters = {p.name: p for p in parameters[1:]}
+        self.joint_space = joint_space
         self.shapes = {**STANDARD, **(shapes or {})}
         self.options = {
             p.name: OPTIONS[p.annotation] for p in parameters if p.annotation in OPTIONS
@@ -72,11 +86,23 @@ class Program(Generic[P, R]):
         self.options.update(dict.fromkeys(static, object))
         self._signature = inspect.signature(function)
         self._kernels: OrderedDict[Any, Kernel] = OrderedDict()
+        self._quick: dict[Any, Quick] = {}
 
     # ---- calling -------------------------------------------------------------------------------
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run on arrays; see the function's own documentation for its arguments."""
+        if current() is None:
+            try:
+                quick = self._quick.get(_likeness(args, kwargs))
+            except (TypeError, IndexError):  # an array among the keywords, or no robot
+                quick = None
+            if quick is not None:
+                return quick.call(*[x for x in args[1:] if x.__class__ is not str])
+        return self._general(args, kwargs)
+
+    def _general(self, args: Any, kwargs: Any) -> Any:
+        """Run on arguments of any kind."""
         robot, arguments = self._bind(args, kwargs)
         if current() is not None:
             return self._inline(robot, arguments)
@@ -85,43 +111,67 @@ class Program(Generic[P, R]):
         key = (robot.key, dtype, static, leaves)
         kernel = self._kernels.get(key)
         if kernel is None:
-            kernel = self._kernels[key] = self._compiled(robot, dict(static), leaves, dtype=dtype)
+            kernel = self._kernels[key] = self._traced(robot, dict(static), leaves, dtype=dtype)
             if len(self._kernels) > CACHED:
                 self._kernels.popitem(last=False)
         else:
             self._kernels.move_to_end(key)
-        return kernel.run(values)
+        result = kernel.run(values)
+        self._shorten(kernel, args, kwargs)
+        return result
+
+    def _shorten(self, kernel: Kernel, args: Any, kwargs: Any) -> None:
+        """Let further calls like this one, plain arrays and options, go to the native entry."""
+        if any(is_dynamic(x) for x in kwargs.values()) or not args:
+            return
+        key = _likeness(args, kwargs)
+        if key not in self._quick or self._quick[key].codes != kernel.codes:
+
+            def fallback(*arrays: Any) -> Any:
+                left = iter(arrays)
+                rest = (x if x.__class__ is str else next(left) for x in args[1:])
+                return self._general((args[0], *rest), kwargs)
+
+            self._quick[key] = Quick(args[0], *kernel.entry(fallback))
+            if len(self._quick) > CACHED:
+                del self._quick[next(iter(self._quick))]
 
     def compile(
         self,
         robot: Robot,
         *,
-        backend: str = "numpy",
+        backend: str | None = None,
         dtype: str = "float64",
         threads: int | None = None,
+        unroll: bool | None = None,
         inputs: Sequence[str] = (),
         **arguments: Any,
     ) -> Kernel:
         """The kernel for one robot.
 
+        `backend` is "llvm" (machine code; the default where llvmlite is installed) or "numpy".
+        Large batches are divided among `threads` (default: PHIPSI_NUM_THREADS, else every core).
+        Sweeps over up to 64 bodies are unrolled, over more they become loops; `unroll` decides.
         Further keywords are the program's own arguments: options are taken as they are; of an
         array only the shape counts (needed only where the program cannot know it). `inputs` names
         constants of the robot that become arguments of the kernel, after the others, one value per
         batch row: see `Robot.parameter`.
         """
-        if threads not in (None, 1) and backend == "numpy":
-            raise ValueError("the numpy backend runs on one thread; leave threads= out")
         static, leaves = self._example(robot, arguments)
         extra = tuple(Leaf(name, robot.parameter(name).shape) for name in inputs)
-        return self._compiled(robot, static, leaves, extra, backend=backend, dtype=dtype)
+        kernel = self._traced(robot, static, leaves, extra, backend, dtype, threads, unroll)
+        kernel.prepare()
+        return kernel
 
-    def graph(self, robot: Robot, **arguments: Any) -> Graph:
+    def graph(self, robot: Robot, *, unroll: bool | None = None, **arguments: Any) -> Graph:
         """The traced scalar graph for one robot; arguments as in `compile`."""
-        return self.compile(robot, **arguments).graph
+        static, leaves = self._example(robot, arguments)
+        return self._traced(robot, static, leaves, unroll=unroll).graph
 
     def show(self, robot: Robot, stage: str = "sweeps", **arguments: Any) -> str:
         """What the program is at a stage: "operators" (its equation and source), "sweeps" (the
-        order of its recursions on this robot) or "graph" (every scalar operation)."""
+        order of its recursions on this robot), "graph" (every scalar operation) or "llvm" (the
+        vector code for this machine)."""
         match stage:
             case "operators":
                 return inspect.getdoc(self) or self.name
@@ -132,9 +182,12 @@ class Program(Generic[P, R]):
                 return "\n".join([head, *log.lines()])
             case "graph":
                 return str(self.graph(robot, **arguments))
+            case "llvm":
+                return llvm_text(self.graph(robot, **arguments))
             case _:
                 raise ValueError(
-                    f"stage {stage!r} is not in this version; use 'operators', 'sweeps' or 'graph'"
+                    f"stage {stage!r} is not in this version; "
+                    "use 'operators', 'sweeps', 'graph' or 'llvm'"
                 )
 
     @property
@@ -256,24 +309,25 @@ class Program(Generic[P, R]):
             else:
                 positional.append(arguments[name])
         function: Callable[..., Any] = self.function
-        return function(robot, *positional, **keywords)
+        return function(robot.equivalent if self.joint_space else robot, *positional, **keywords)
 
-    def _compiled(
+    def _traced(
         self,
         robot: Robot,
         static: dict[str, Any],
         leaves: Any,
         extra: tuple[Leaf, ...] = (),
-        *,
-        backend: str = "numpy",
+        backend: str | None = None,
         dtype: str = "float64",
+        threads: int | None = None,
+        unroll: bool | None = None,
     ) -> Kernel:
         tracer = Tracer()
 
         def entered(leaf: Leaf) -> Any:
             return lift(tracer.input(leaf.name, prod(leaf.shape)).reshape(leaf.shape))
 
-        with tracing(tracer):
+        with tracing(tracer), unrolling(unroll):
             arguments = dict(static)
             parameters: list[tuple[str, Leaf | dict[str, Leaf]]] = []
             for name, leaf in leaves:
@@ -290,7 +344,14 @@ class Program(Generic[P, R]):
             graph = tracer.graph([(name, list(x.reshape(-1))) for name, x in arrays])
         structure = Structure(tuple(Leaf(name, x.shape) for name, x in arrays), pack)
         named = (*parameters, *((leaf.name, leaf) for leaf in extra))
-        return Kernel(self.name, graph, named, structure, dtype, backend)
+        backend = backend or default_backend(dtype)
+        return Kernel(self.name, graph, named, structure, dtype, backend, threads)
+
+
+def _likeness(args: Any, kwargs: Any) -> Hashable:
+    """What calls have in common that one kernel serves: robot, options, number of arguments."""
+    options = [x for x in args if x.__class__ is str]
+    return (id(args[0]), len(args), *options, *kwargs.items())
 
 
 def _leaves(arguments: dict[str, Any]) -> Iterator[Any]:
@@ -302,13 +363,17 @@ def _leaves(arguments: dict[str, Any]) -> Iterator[Any]:
 def program(function: Callable[P, R], /) -> Program[P, R]: ...
 @overload
 def program(
-    *, shapes: Mapping[str, Shape] | None = None, static: Sequence[str] = ()
+    *,
+    shapes: Mapping[str, Shape] | None = None,
+    static: Sequence[str] = (),
+    joint_space: bool = False,
 ) -> Callable[[Callable[P, R]], Program[P, R]]: ...
 def program(
     function: Callable[..., Any] | None = None,
     *,
     shapes: Mapping[str, Shape] | None = None,
     static: Sequence[str] = (),
+    joint_space: bool = False,
 ) -> Any:
     """Make a function of (robot, arrays...) a `Program`.
 
@@ -316,7 +381,9 @@ def program(
     int, strings, flags, None and the names in `static` are options of the trace. The last axis of
     an input is its own and the axes before it are the batch, unless `shapes` says otherwise:
     `shapes={"gain": ("nv", "nv"), "t": ()}`, where a string is a size of the robot. Known already:
-    q, v, a, tau, external.
+    q, v, a, tau, external. `joint_space=True` promises that the result is the same for every robot
+    with the same joint-space dynamics (no body's own frame, inertia or force is part of it): it is
+    then traced on one that takes fewer operations (`Robot.equivalent`).
 
     >>> import numpy as np, phipsi as pp
     >>> @pp.program
@@ -328,5 +395,5 @@ def program(
     (5, 2)
     """
     if function is None:
-        return lambda f: Program(f, shapes, static)
-    return Program(function, shapes, static)
+        return lambda f: Program(f, shapes, static, joint_space)
+    return Program(function, shapes, static, joint_space)

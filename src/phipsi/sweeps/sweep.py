@@ -8,6 +8,7 @@ is a parent: the world has a record too. It returns the new fields of the body's
     local(step, x)                step(k)             each body by itself
     path(step, x, body, value)    step(k, value)      from one body to the root, φ at each step
     climb(begin, x)               the blocks of H φ X for X block diagonal
+    reciprocal(answer, meet, x)   a symmetric matrix by unit vectors, each along one path alone
 """
 
 from __future__ import annotations
@@ -15,8 +16,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from phipsi.model import Hinge
-from phipsi.sweeps.forest import Forest, Record
+from phipsi.sweeps.forest import Children, Forest
 from phipsi.sweeps.log import note
 
 Blocks = list[tuple[Hinge, Hinge, Any]]
@@ -26,32 +29,19 @@ Blocks = list[tuple[Hinge, Hinge, Any]]
 def outward(step: Callable[[Any, Any], dict[str, Any]], x: Forest, **world: Any) -> Forest:
     """Base to tip: step(k, parent) sees the parent's new fields; a root sees the world's."""
     note("outward", step)
-    root = Record(world)
-    done: list[Record] = []
-    fields: list[dict[str, Any]] = []
-    for k, p in zip(x.records, x.robot.parents, strict=True):
-        new = step(k, done[p] if p >= 0 else root)
-        done.append(k.extended(new))
-        fields.append(new)
-    return x.extended(fields)
+    return x.outward(step, world)
 
 
-def inward(step: Callable[[Any, list[Any]], dict[str, Any]], x: Forest) -> Forest:
+def inward(step: Callable[[Any, Children], dict[str, Any]], x: Forest) -> Forest:
     """Tip to base: step(k, children) sees the children's new fields."""
     note("inward", step)
-    waiting: list[list[Record]] = [[] for _ in x.records]
-    fields: list[dict[str, Any]] = [{}] * len(x.records)
-    for i in reversed(range(len(x.records))):
-        fields[i] = step(x.records[i], waiting[i][::-1])
-        if x.robot.parents[i] >= 0:
-            waiting[x.robot.parents[i]].append(x.records[i].extended(fields[i]))
-    return x.extended(fields)
+    return x.inward(step)
 
 
 def local(step: Callable[[Any], dict[str, Any]], x: Forest) -> Forest:
     """Each body by itself: step(k)."""
     note("local", step)
-    return x.extended([step(k) for k in x.records])
+    return x.local(step)
 
 
 def path(step: Callable[[Any, Any], dict[str, Any]], x: Forest, body: str, value: Any) -> Forest:
@@ -66,7 +56,7 @@ def path(step: Callable[[Any, Any], dict[str, Any]], x: Forest, body: str, value
     while i >= 0:
         k = x.records[i]
         fields[i] = step(k, value)
-        value, i = k.phi @ value, x.robot.parents[i]
+        value, i = k.phi @ value, x.parents[i]
     return x.extended(fields)
 
 
@@ -82,5 +72,34 @@ def climb(begin: Callable[[Any], Any], x: Forest) -> Blocks:
         while i >= 0:
             k = x.records[i]
             blocks.append((k.hinge, start.hinge, k.H @ value))
-            value, i = k.phi @ value, x.robot.parents[i]
+            value, i = k.phi @ value, x.parents[i]
     return blocks
+
+
+def reciprocal(
+    answer: Callable[[Forest], Forest], meet: Callable[[Any, Any], Any], x: Forest
+) -> Any:
+    """The symmetric joint-space matrix (nv, nv) whose column j follows from the path of hinge j.
+
+    `answer` sweeps over the chain of bodies between the world and hinge j, with the unit vector of
+    column j as `x`; its field `y` is the column there. The entry (i, j) of hinges on two branches
+    is meet(a, b), a and b the records, in the answers for i and j, of the last body that both paths
+    share; zero where they share none. Cost O(N²).
+    """
+    note("reciprocal", meet)
+    out = np.full((x.robot.nv, x.robot.nv), 0.0, object)
+    answers: list[tuple[int, Forest]] = []
+    for i, k in enumerate(x.records):
+        for j in range(k.hinge.v.start, k.hinge.v.stop):
+            own = answer(x.chain(i).given(x=np.arange(x.robot.nv) == j))
+            for a in own.records:
+                out[a.hinge.v, j] = out[j, a.hinge.v] = a.y
+            for other, known in answers:
+                shared = sum(
+                    a.name == b.name for a, b in zip(known.records, own.records, strict=False)
+                )
+                if 0 < shared < len(known.records):
+                    a, b = known.records[shared - 1], own.records[shared - 1]
+                    out[other, j] = out[j, other] = meet(a, b)
+            answers.append((j, own))
+    return out

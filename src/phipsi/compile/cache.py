@@ -1,0 +1,239 @@
+"""The disk cache of compiled machine code: sealed files `<key>.bin` in a directory of the user.
+
+The caller's key, a SHA-256 in hex, names everything the code depends on. Code is handed out only if
+its seal holds and no other user could have written it; whatever goes wrong with the disk, the cache
+acts as if it were not there. Processes and threads share it without locks: an entry appears whole,
+by `os.replace`, or not at all.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import re
+import secrets
+import stat
+import struct
+import sys
+import time
+import warnings
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+DEFAULT_LIMIT = 512 << 20
+"""Total size of the entries [bytes], unless PHIPSI_CACHE_SIZE gives another."""
+
+_SEAL = struct.Struct("<8sI32sQ32s")
+"""Magic, version of the format, key, length of the code, SHA-256 of key and code."""
+_MAGIC, _VERSION = b"phipsi\r\n", 1
+_OURS = re.compile(r"[0-9a-f]{64}\.(bin|[0-9]+-[0-9a-f]{16}\.tmp)")
+_NO_LINKS = getattr(os, "O_NOFOLLOW", 0)
+_ORPHANED = 3600.0
+"""Age [s] from which a temporary file is taken for the remains of a killed process."""
+
+
+class CacheInfo(NamedTuple):
+    """The cache of compiled code: where it is (None: nowhere), what is in it, sizes in bytes.
+
+    >>> print(CacheInfo(Path("cache"), entries=3, size=5 << 20, limit=512 << 20))
+    cache: entries 3, size 5.0 MiB of at most 512.0 MiB
+    """
+
+    directory: Path | None
+    entries: int
+    size: int
+    limit: int
+
+    def __str__(self) -> str:
+        if self.directory is None:
+            return "no cache of compiled code"
+        size, limit = (f"{bytes_ / 2**20:.1f} MiB" for bytes_ in (self.size, self.limit))
+        return f"{self.directory}: entries {self.entries}, size {size} of at most {limit}"
+
+
+def cache_info() -> CacheInfo:
+    """Where the compiled code is kept on disk, and how much of it there is.
+
+    PHIPSI_CACHE_DIR sets the directory (`off`: no cache), PHIPSI_CACHE_SIZE the limit in bytes.
+    """
+    entries = [file for file in _files(_usable()) if not file.temporary]
+    return CacheInfo(_directory(), len(entries), sum(file.size for file in entries), _limit())
+
+
+def clear_cache() -> int:
+    """Delete all compiled code from the disk; how many files that were. Nothing else is touched."""
+    return sum(_removed(file.path) for file in _files(_usable()))
+
+
+def load(key: str) -> bytes | None:
+    """The code stored under a key; None if there is none, or none that can be trusted."""
+    name = _name(key)
+    directory = _usable()
+    if directory is None:
+        return None
+    path = directory / name
+    try:
+        with open(path, "rb", opener=lambda file, flags: os.open(file, flags | _NO_LINKS)) as file:
+            trusted = _trusted(os.fstat(file.fileno()))
+            data = file.read() if trusted else b""
+    except OSError:
+        return None
+    if not trusted:
+        _warn_untrusted(directory)
+    code = data[_SEAL.size :]
+    if data[: _SEAL.size] != _seal(key, code):
+        _removed(path)
+        return None
+    with suppress(OSError):
+        os.utime(path)  # the time of last use, by which `_trim` chooses
+    return code
+
+
+def store(key: str, code: bytes) -> None:
+    """Keep code under a key, if it can be kept; what was there is replaced."""
+    name, entry = _name(key), _seal(key, code) + code
+    directory, limit = _usable(create=True), _limit()
+    if directory is None:
+        return
+    if len(entry) <= _room(limit):
+        _write(directory / name, entry)
+    _trim(directory, limit)
+
+
+def _write(path: Path, entry: bytes) -> None:
+    """The whole entry or nothing. There is no fsync: what a power cut leaves half-written breaks
+    its seal, and is compiled again."""
+    temporary = path.with_suffix(f".{os.getpid()}-{secrets.token_hex(8)}.tmp")
+    try:
+        with open(temporary, "xb", opener=lambda file, flags: os.open(file, flags, 0o600)) as file:
+            file.write(entry)
+        os.replace(temporary, path)  # Windows refuses while another process reads
+    except OSError:
+        pass
+    finally:
+        _removed(temporary)
+
+
+class _File(NamedTuple):
+    """A file of ours: its size [bytes] and time of last use [s]."""
+
+    path: Path
+    size: int
+    used: float
+    temporary: bool
+
+
+def _files(directory: Path | None) -> list[_File]:
+    """The entries and temporaries; links and files of other names are not ours."""
+    files: list[_File] = []
+    if directory is None:
+        return files
+    with suppress(OSError), os.scandir(directory) as items:
+        for item in items:
+            with suppress(OSError):
+                info = item.stat(follow_symlinks=False)
+                if _OURS.fullmatch(item.name) and stat.S_ISREG(info.st_mode):
+                    temporary = item.name.endswith(".tmp")
+                    files.append(_File(Path(item.path), info.st_size, info.st_mtime, temporary))
+    return files
+
+
+def _trim(directory: Path, limit: int) -> None:
+    """Delete orphans and, beyond the limit, the entries least recently used."""
+    files = _files(directory)
+    for file in files:
+        if file.temporary and file.used < time.time() - _ORPHANED:
+            _removed(file.path)
+    entries = [file for file in files if not file.temporary]
+    total = sum(file.size for file in entries)
+    for file in sorted(entries, key=lambda file: file.used) if total > limit else ():
+        if total > _room(limit) and _removed(file.path):
+            total -= file.size
+
+
+def _room(limit: int) -> int:
+    """What trimming leaves: 80 %, so that not every store trims. No entry may be larger."""
+    return limit * 4 // 5
+
+
+def _limit() -> int:
+    setting = os.environ.get("PHIPSI_CACHE_SIZE") or str(DEFAULT_LIMIT)
+    if re.fullmatch("[0-9]{1,18}", setting):
+        return int(setting)
+    _warn(f"PHIPSI_CACHE_SIZE={setting!r} is no number of bytes; {DEFAULT_LIMIT} is taken")
+    return DEFAULT_LIMIT
+
+
+def _directory() -> Path | None:
+    """The place of the cache, there or not; None where it is turned off or there is no home."""
+    setting = os.environ.get("PHIPSI_CACHE_DIR")
+    try:
+        if setting is not None:
+            return None if setting.lower() in ("", "0", "off") else Path(setting).expanduser()
+        if sys.platform == "win32":
+            local = os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
+            return Path(local, "phipsi", "Cache")
+        if sys.platform == "darwin":
+            return Path.home() / "Library" / "Caches" / "phipsi"
+        xdg = os.environ.get("XDG_CACHE_HOME", "")  # to be ignored if relative, says XDG
+        return Path(xdg if os.path.isabs(xdg) else Path.home() / ".cache", "phipsi")
+    except RuntimeError:
+        return None
+
+
+def _usable(create: bool = False) -> Path | None:
+    """The directory, if it is there and no other user can put code in it."""
+    directory = _directory()
+    if directory is None:
+        return None
+    try:
+        if create:
+            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if _trusted(directory.stat()):
+            return directory
+    except OSError:
+        return None
+    _warn_untrusted(directory)
+    return None
+
+
+def _trusted(info: os.stat_result) -> bool:
+    if sys.platform == "win32":
+        return True  # the profile of a user is theirs by its access list
+    return info.st_uid == os.geteuid() and not info.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+
+
+def _warn_untrusted(directory: Path) -> None:
+    _warn(
+        f"compiled code in {directory} is not used: the directory, or a file in it, belongs to "
+        "another user or can be written by others. Delete it or make it yours alone "
+        f"(chmod -R go-w '{directory}'), or set PHIPSI_CACHE_DIR to another directory, or to off"
+    )
+
+
+@functools.cache
+def _warn(message: str) -> None:
+    """Once per process."""
+    warnings.warn(message, RuntimeWarning, stacklevel=4)
+
+
+def _name(key: str) -> str:
+    if not re.fullmatch("[0-9a-f]{64}", key):
+        raise ValueError(f"a cache key is a SHA-256 in lower-case hex, not {key!r}")
+    return f"{key}.bin"
+
+
+def _seal(key: str, code: bytes) -> bytes:
+    digest = hashlib.sha256(bytes.fromhex(key))
+    digest.update(code)
+    return _SEAL.pack(_MAGIC, _VERSION, bytes.fromhex(key), len(code), digest.digest())
+
+
+def _removed(path: Path) -> bool:
+    """Delete a file; is it gone?"""
+    with suppress(OSError):
+        path.unlink(missing_ok=True)
+        return True
+    return False

@@ -1,0 +1,365 @@
+"""Sine and cosine, exponential, logarithm, tanh and atan2 of whole vectors, as LLVM IR text.
+
+Each function is a formula in Python whose operators append instructions. No call leaves the
+vector but for huge angles, no fast-math flag is set and a lane never looks at its neighbours, so
+that the bits of a result do not depend on the lane count. The errors given are the largest found
+on millions of points over the whole range, in units in the last place (ulp).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from math import inf, log, nan, pi, sqrt
+
+import numpy as np
+
+# π/2 and ln 2 as integers times 2^-250, to be cut in parts.
+_HALF_PI = 0x6487ED5110B4611A62633145C06E0E68948127044533E63A0105DF531D89CD9
+_LN2 = 0x2C5C85FDF473DE6AF278ECE600FCBDABD03CD0C99CA62D8B628345D6E2EABE9
+
+# Minimax coefficients, lowest power first, by our own Remez exchange in 70 digits, then rounded.
+# fmt: off
+_POLYNOMIALS: dict[tuple[str, str], tuple[float, ...]] = {
+    ("sin", "float64"): (  # sin r = r + r³ P(r²), |r| <= π/4 (float32: 1.06 π/4)
+        -0.1666666666666663, 0.008333333333322118, -0.0001984126982958877,
+        2.7557313621092594e-06, -2.505074771372333e-08, 1.5896227149403852e-10),
+    ("sin", "float32"): (-0.16666649281978607, 0.008331852033734322, -0.00019475060980767012),
+    ("cos", "float64"): (  # cos r = 1 + r² P(r²)
+        -0.5, 0.0416666666666666, -0.0013888888888874138, 2.480158728949094e-05,
+        -2.755731435497283e-07, 2.0875723646212945e-09, -1.1359667804887895e-11),
+    ("cos", "float32"): (-0.5, 0.04166663810610771, -0.001388697070069611, 2.4393924832111225e-05),
+    ("exp", "float64"): (  # exp r = 1 + r + r² P(r), |r| <= ln(2)/2
+        0.5000000000000006, 0.16666666666666588, 0.04166666666657674, 0.008333333333389557,
+        0.0013888888931567038, 0.00019841269718979824, 2.4801505271627742e-05,
+        2.7557407577838363e-06, 2.762603862785153e-07, 2.505376108683784e-08),
+    ("exp", "float32"): (
+        0.4999999701976776, 0.1666654348373413, 0.04166720062494278, 0.008366520516574383,
+        0.001388252479955554),
+    ("log", "float64"): (  # log((1 + s)/(1 - s)) = 2s + s³ P(s²), |s| <= 3 - √8
+        0.6666666666666734, 0.3999999999941434, 0.28571428742472477, 0.22222198563643672,
+        0.18183564861760732, 0.15314035898407763, 0.1479610528747865),
+    ("log", "float32"): (0.6666677594184875, 0.39977535605430603, 0.2987186014652252),
+    ("tanh", "float64"): (  # tanh a = a + a³ P(a²), a <= 3/4
+        -0.3333333333333224, 0.13333333333200148, -0.05396825391156387, 0.02186948732238395,
+        -0.008863220243735342, 0.0035920048621056713, -0.0014551679031375472,
+        0.0005875409147291533, -0.00023266544586688227, 8.524611306998572e-05,
+        -2.487970726026411e-05, 4.073605492765149e-06),
+    ("tanh", "float32"): (
+        -0.33333316445350647, 0.1333269476890564, -0.053892724215984344, 0.0214520376175642,
+        -0.00765726063400507, 0.0017369388369843364),
+    ("atan", "float64"): (  # atan t = t + t³ P(t²), t <= 1
+        -0.3333333333333307, 0.1999999999995145, -0.1428571428257461, 0.11111111007013584,
+        -0.09090907002797752, 0.0769227983729691, -0.0666640404300788, 0.05880527736419043,
+        -0.05253518236163089, 0.04722321231186194, -0.04219176571377162, 0.036641865807560244,
+        -0.029903791714235274, 0.02198477638730519, -0.013900491842266592,
+        0.007196457557747531, -0.002884896220011611, 0.0008313143969799474,
+        -0.0001521593309294785, 1.3224929162146321e-05),
+    ("atan", "float32"): (
+        -0.33333298563957214, 0.19998548924922943, -0.14264242351055145, 0.10952187329530716,
+        -0.08403454720973969, 0.05795765668153763, -0.031177902594208717, 0.010914633050560951,
+        -0.0017936271615326405),
+}
+# fmt: on
+
+
+def _operator(integers: str, floats: str = "", kind: str = "") -> Callable[..., Value]:
+    """The method for one instruction, by the kind of its operands; `kind` is of the result."""
+
+    def method(self: Value, other: Value | float) -> Value:
+        instruction = integers if self.kind.startswith("i") else floats
+        right = self.code.value(other, self.kind).name
+        return self.code.append(f"{instruction} {self.typed}, {right}", kind or self.kind)
+
+    return method
+
+
+@dataclass(frozen=True)
+class Value:
+    """A vector in the text being written; its operators append instructions."""
+
+    code: Code
+    name: str
+    kind: str  # of one lane: double, float, i64, i32 or i1
+
+    @property
+    def typed(self) -> str:
+        """Type and name, as LLVM writes an operand."""
+        return f"{self.code.vector(self.kind)} {self.name}"
+
+    __add__ = _operator("add", "fadd")
+    __sub__ = _operator("sub", "fsub")
+    __mul__ = _operator("mul", "fmul")
+    __truediv__ = _operator("", "fdiv")
+    __and__ = _operator("and")
+    __or__ = _operator("or")
+    __xor__ = _operator("xor")
+    __lshift__ = _operator("shl")
+    __rshift__ = _operator("lshr")
+    __lt__ = _operator("icmp slt", "fcmp olt", "i1")
+    __gt__ = _operator("icmp sgt", "fcmp ogt", "i1")
+    equals = _operator("icmp eq", "fcmp oeq", "i1")
+
+    def __abs__(self) -> Value:
+        return self.code.call("fabs", self)
+
+    def choose(self, yes: Operand, no: Operand) -> Value:
+        """Per lane `yes` where this truth value holds, else `no`."""
+        yes, no = self.code.value(yes), self.code.value(no)
+        return self.code.append(f"select {self.typed}, {yes.typed}, {no.typed}", no.kind)
+
+    def cast(self, kind: str, operation: str = "bitcast") -> Value:
+        """The lanes as another kind: the same bits, or converted by an LLVM operation."""
+        return self.code.append(f"{operation} {self.typed} to {self.code.vector(kind)}", kind)
+
+    @property
+    def bits(self) -> Value:
+        """The bits of floats as integers."""
+        return self.cast(self.code.integer)
+
+    @property
+    def floats(self) -> Value:
+        """The floats with these bits."""
+        return self.cast(self.code.real)
+
+
+Operand = Value | float
+
+
+@dataclass
+class Code:
+    """The body of one function for a lane count and a number format."""
+
+    lanes: int
+    dtype: str
+    has_fma: bool
+    lines: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.real, self.integer, self.mantissa, self.bias, self.ln2_bits = {
+            "float64": ("double", "i64", 52, 1023, (42, 53)),  # k·(first part of ln 2) is exact
+            "float32": ("float", "i32", 23, 127, (16, 24)),
+        }[self.dtype]
+        self.round = np.dtype(self.dtype).type
+        self.sign = 2 * (self.bias + 1) << self.mantissa
+        self.tiny = 2.0 ** (1 - self.bias)
+        # Adding it rounds a number to an integer, which then stands in the low bits of the sum.
+        self.magic = 1.5 * 2**self.mantissa
+
+    def vector(self, kind: str) -> str:
+        """The type of all lanes of a kind; a pair is two vectors of floats."""
+        if kind == "pair":
+            return f"{{{self.vector(self.real)}, {self.vector(self.real)}}}"
+        return kind if self.lanes == 1 else f"<{self.lanes} x {kind}>"
+
+    def append(self, text: str, kind: str) -> Value:
+        """Append one instruction."""
+        name = f"%v{len(self.lines)}"
+        self.lines.append(f"  {name} = {text}")
+        return Value(self, name, kind)
+
+    def value(self, operand: Operand, kind: str = "") -> Value:
+        """A number as the same constant in every lane, to the bit."""
+        if isinstance(operand, Value):
+            return operand
+        kind = kind or self.real
+        if kind.startswith("i"):
+            constant = str(int(operand))
+        else:  # LLVM writes a float, too, by the bits of the double of the same value
+            constant = f"0x{np.float64(self.round(operand)).view(np.uint64):016X}"
+        lanes = ", ".join([f"{kind} {constant}"] * self.lanes)
+        return Value(self, constant if self.lanes == 1 else f"<{lanes}>", kind)
+
+    def call(self, intrinsic: str, *arguments: Value) -> Value:
+        """An LLVM intrinsic on all lanes."""
+        kind = arguments[0].kind
+        suffix = {"double": "f64", "float": "f32"}[kind]
+        suffix = suffix if self.lanes == 1 else f"v{self.lanes}{suffix}"
+        texts = ", ".join(argument.typed for argument in arguments)
+        return self.append(f"call {self.vector(kind)} @llvm.{intrinsic}.{suffix}({texts})", kind)
+
+    def fma(self, a: Value, b: Operand, c: Operand) -> Value:
+        """a·b + c, rounded once where the machine can."""
+        b, c = self.value(b), self.value(c)
+        return self.call("fma", a, b, c) if self.has_fma else a * b + c
+
+    def reduce(self, x: Value, k: Value, parts: Iterable[float]) -> Value:
+        """The rest x - k·c for a constant c given in parts."""
+        for part in parts:
+            x = self.fma(k, -part, x)
+        return x
+
+    def polynomial(self, name: str, x: Value) -> Value:
+        """One of the polynomials above, by Horner's rule."""
+        *lower, last = _POLYNOMIALS[name, self.dtype]
+        result = self.value(last)
+        for coefficient in reversed(lower):
+            result = self.fma(x, result, coefficient)
+        return result
+
+    def pair(self, a: Value, b: Value) -> Value:
+        """Two vectors as one result."""
+        half = self.append(f"insertvalue {self.vector('pair')} undef, {a.typed}, 0", "pair")
+        return self.append(f"insertvalue {half.typed}, {b.typed}, 1", "pair")
+
+
+def _parts(number: int, *bits: int) -> tuple[float, ...]:
+    """A number given times 2^250 as a sum of floats of so many bits each, none negative."""
+    result = []
+    for count in bits:
+        shift = number.bit_length() - count
+        part = number >> shift << shift
+        number -= part
+        result.append(part / 2**250)
+    return tuple(result)
+
+
+# Of sincos by format and FMA: the largest |x| of the fast path, and the bits of the parts of π/2.
+# With FMA the first step x - k·c₁ is exact; without, the parts are so short that k·cᵢ is, too.
+_REDUCTIONS: dict[tuple[str, bool], tuple[float, tuple[int, ...]]] = {
+    ("float64", True): (1e6, (53, 53, 53)),
+    ("float64", False): (1e6, (33, 20, 33, 53)),
+    ("float32", True): (1e5, (24, 24, 24)),
+    ("float32", False): (1e3, (14, 11, 14, 24)),
+}
+
+
+def _sincos(code: Code, x: Value) -> Value:
+    """Both of k·π/2 + r from polynomials in r, |r| <= π/4 (Cody and Waite's reduction): 1.5 ulp.
+
+    That is where r > 1/2 but sin r < 1/2, for r is rounded once; |x| <= π/4 has 0.9 ulp.
+    """
+    bound, bits = _REDUCTIONS[code.dtype, code.has_fma]
+    shifted = code.fma(x, 2 / pi, code.magic)
+    *parts, last = _parts(_HALF_PI, *bits)
+    count = shifted - code.magic
+    r = code.reduce(x, count, parts)
+    z = r * r  # the last part matters to r alone, and only near a multiple of π/2
+    r = code.fma(count, -last, r)
+    sin = code.fma(r, code.fma(z, code.polynomial("sin", z), code.tiny), r)  # tiny keeps -0
+    cos = code.fma(z, code.polynomial("cos", z), 1)
+    k = shifted.bits
+    even = (k & 1).equals(0)
+    top = k << (code.sign.bit_length() - 2)
+    sin, cos = even.choose(sin, cos), even.choose(cos, sin)
+    sin = (sin.bits ^ (top & code.sign)).floats
+    cos = (cos.bits ^ (top + (code.sign >> 1) & code.sign)).floats
+    fast = code.pair(sin, cos)
+    any_huge = huge = abs(x) > bound
+    if code.lanes > 1:
+        any_huge = code.append(f"call i1 @llvm.vector.reduce.or.v{code.lanes}i1({huge.typed})", "")
+    code.lines += [f"  br i1 {any_huge.name}, label %huge, label %done", "huge:"]
+    slow = f"@phipsi.sincos.huge({x.typed}, {sin.typed}, {cos.typed})"
+    slow = code.append(f"call {code.vector('pair')} {slow}", "pair")
+    code.lines += ["  br label %done", "done:"]
+    choice = f"[{fast.name}, %entry], [{slow.name}, %huge]"
+    return code.append(f"phi {code.vector('pair')} {choice}", "pair")
+
+
+def _sincos_huge(code: Code, x: Value, sin: Value, cos: Value) -> Value:
+    """The C library's values in the lanes with huge angles, those given in the others."""
+    huge = abs(x) > _REDUCTIONS[code.dtype, code.has_fma][0]
+    wide = x.cast("double", "fpext") if code.real == "float" else x
+    slow = [code.call("sin", wide), code.call("cos", wide)]
+    if code.real == "float":
+        slow = [value.cast("float", "fptrunc") for value in slow]
+    return code.pair(huge.choose(slow[0], sin), huge.choose(slow[1], cos))
+
+
+def _expm1(code: Code, x: Value) -> tuple[Value, Value]:
+    """exp(r) - 1 and the integer k in low bits, x = k·ln 2 + r with |r| <= ln(2)/2."""
+    shifted = code.fma(x, 1 / log(2), code.magic)
+    r = code.reduce(x, shifted - code.magic, _parts(_LN2, *code.ln2_bits))
+    return code.fma(r * r, code.polynomial("exp", r), r), shifted.bits
+
+
+def _exp(code: Code, x: Value) -> Value:
+    """exp(r)·2^k, 2^k in two factors: overflow and subnormals are rounded once. 1.1 ulp."""
+    low, high = (-746, 710) if code.dtype == "float64" else (-104, 89)
+    x = (x > high).choose(high, x)
+    x = (x < low).choose(low, x)
+    p, k = _expm1(code, x)
+    exponent = k + 2 * code.bias & 4 * code.bias + 3
+    half = exponent >> 1
+    scales = [(half << code.mantissa).floats, (exponent - half << code.mantissa).floats]
+    return (p + 1) * scales[0] * scales[1]
+
+
+def _tanh(code: Code, x: Value) -> Value:
+    """1 - 2/(exp(2|x|) + 1), or a polynomial where |x| < 3/4, with the sign of x: 1.1 ulp."""
+    a = abs(x)
+    a = (a > 20).choose(20, a)
+    p, k = _expm1(code, a + a)
+    e = (p + 1) * (k + code.bias << code.mantissa).floats
+    large = code.value(1) - code.value(2) / (e + 1)
+    z = a * a
+    small = code.fma(a, z * code.polynomial("tanh", z), a)
+    return ((a < 0.75).choose(small, large).bits | (x.bits & code.sign)).floats
+
+
+def _log(code: Code, x: Value) -> Value:
+    """k·ln 2 + log(1 + f), √½ <= 1 + f < √2, by s = f/(2 + f) as in fdlibm's e_log.c: 0.9 ulp."""
+    subnormal = x < code.tiny
+    extra = code.mantissa + 2
+    one, shift = code.bias << code.mantissa, 1 << code.mantissa
+    root = int(code.round(sqrt(0.5)).view(f"int{code.integer[1:]}"))
+    u = subnormal.choose(x * 2.0**extra, x).bits + (one - root)
+    k = (u >> code.mantissa | one + code.mantissa * shift).floats - (shift + code.bias)
+    k = subnormal.choose(k - extra, k)
+    f = ((u & shift - 1) + root).floats - 1
+    s = f / (f + 2)
+    z = s * s
+    R = z * code.polynomial("log", z)
+    h = f * f * 0.5
+    high, low = _parts(_LN2, *code.ln2_bits)
+    result = k * high - ((h - code.fma(s, h + R, k * low)) - f)
+    result = (x < inf).choose(result, x)
+    return x.equals(0).choose(-inf, (x < 0).choose(nan, result))
+
+
+def _atan2(code: Code, y: Value, x: Value) -> Value:
+    """Atan t of the smaller over the larger by a polynomial, turned into its octant: 1.5 ulp."""
+    a, b = abs(y), abs(x)
+    steep, left = a > b, x.bits < 0
+    smaller, larger = steep.choose(b, a), steep.choose(a, b)
+    t = smaller.equals(larger).choose(1, smaller / larger)  # ∞/∞
+    t = larger.equals(0).choose(smaller, t)  # 0/0
+    z = t * t
+    t = (steep ^ left).choose(code.value(0) - t, t)
+    high, low = [
+        steep.choose(part, left.choose(2 * part, 0))
+        for part in _parts(_HALF_PI, code.mantissa + 1, code.mantissa + 1)
+    ]
+    angle = high + (t + code.fma(t, z * code.polynomial("atan", z), low))
+    return (angle.bits | (y.bits & code.sign)).floats
+
+
+_FUNCTIONS: dict[str, tuple[Callable[..., Value], str, str]] = {
+    "sincos.huge": (_sincos_huge, "xsc", "noinline cold"),
+    "sincos": (_sincos, "x", "alwaysinline"),
+    "exp": (_exp, "x", "alwaysinline"),
+    "log": (_log, "x", "alwaysinline"),
+    "tanh": (_tanh, "x", "alwaysinline"),
+    "atan2": (_atan2, "yx", "alwaysinline"),
+}
+
+
+def definitions(names: Iterable[str], lanes: int, dtype: str, fma: bool = True) -> str:
+    """LLVM IR of `@phipsi.<name>` for vectors of so many lanes (one lane: plain scalars).
+
+    Names are sincos, exp, log, tanh and atan2(y, x); sincos returns the pair {sin, cos}. The text
+    declares nothing: LLVM knows its own intrinsics, and reaches the C library through them.
+    """
+    wanted = set(names)
+    if "sincos" in wanted:
+        wanted.add("sincos.huge")
+    texts = []
+    for name in [name for name in _FUNCTIONS if name in wanted]:
+        formula, letters, attributes = _FUNCTIONS[name]
+        code = Code(lanes, dtype, fma)
+        arguments = [Value(code, f"%{letter}", code.real) for letter in letters]
+        result = formula(code, *arguments)
+        head = f"define internal {code.vector(result.kind)} @phipsi.{name}"
+        head += f"({', '.join(argument.typed for argument in arguments)}) nounwind {attributes}"
+        texts.append("\n".join([f"{head} {{", "entry:", *code.lines, f"  ret {result.typed}", "}"]))
+    return "\n\n".join(texts) + "\n"

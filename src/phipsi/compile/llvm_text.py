@@ -1,0 +1,187 @@
+"""LLVM text for vectors of lanes: types, constants, memory, transposition."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What the code is for: number type, lanes of a vector, whether there is a fused multiply-add
+    and whether vectors can be loaded and stored in part under a mask."""
+
+    dtype: str
+    lanes: int
+    fma: bool = True
+    masked: bool = True
+
+    @property
+    def size(self) -> int:
+        """Bytes of a number."""
+        return 8 if self.dtype == "float64" else 4
+
+    @property
+    def width(self) -> int:
+        """Bytes of a vector."""
+        return self.size * self.lanes
+
+    @property
+    def scalar(self) -> str:
+        """The type of a number."""
+        return "double" if self.dtype == "float64" else "float"
+
+    def vector(self, scalar: str, lanes: int = 0) -> str:
+        """The type of `lanes` scalars (all lanes unless said otherwise)."""
+        lanes = lanes or self.lanes
+        return scalar if lanes == 1 else f"<{lanes} x {scalar}>"
+
+    @property
+    def T(self) -> str:
+        """The type of a value: one number in each lane."""
+        return self.vector(self.scalar)
+
+    @property
+    def suffix(self) -> str:
+        """The suffix of intrinsics on values."""
+        return ("" if self.lanes == 1 else f"v{self.lanes}") + f"f{8 * self.size}"
+
+    def number(self, value: float) -> str:
+        """A constant of the scalar type, exact."""
+        with np.errstate(over="ignore"):
+            x = float(np.float32(value)) if self.size == 4 else float(value)
+        return f"0x{struct.unpack('<Q', struct.pack('<d', x))[0]:016X}"
+
+    def constant(self, value: float) -> str:
+        """The same number in every lane."""
+        if value == 0.0 and self.number(value) == self.number(0.0):
+            return "zeroinitializer"
+        number = self.number(value)
+        return number if self.lanes == 1 else f"splat ({self.scalar} {number})"
+
+
+class Text:
+    """Lines of a function under construction, with fresh names."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+        self.lines: list[str] = []
+        self._names = 0
+
+    def name(self) -> str:
+        """A fresh local name."""
+        self._names += 1
+        return f"%t{self._names}"
+
+    def label(self) -> str:
+        """A fresh label."""
+        self._names += 1
+        return f"b{self._names}"
+
+    def line(self, text: str) -> None:
+        """One instruction without a result."""
+        self.lines.append(f"  {text}")
+
+    def make(self, text: str) -> str:
+        """One instruction; the name of its result."""
+        name = self.name()
+        self.lines.append(f"  {name} = {text}")
+        return name
+
+    def begin(self, label: str) -> None:
+        """A new basic block."""
+        self.lines.append(f"{label}:")
+
+    def jump(self, label: str) -> None:
+        """End the basic block and go on in a new one."""
+        self.line(f"br label %{label}")
+        self.begin(label)
+
+    def at(self, base: str, offset: int | str) -> str:
+        """The address `offset` bytes after base."""
+        return base if offset == 0 else self.make(f"getelementptr i8, ptr {base}, i64 {offset}")
+
+    def load(self, base: str, offset: int | str = 0) -> str:
+        """The value (all lanes) at an address of the workspace."""
+        m = self.machine
+        return self.make(f"load {m.T}, ptr {self.at(base, offset)}, align {m.width}")
+
+    def store(self, value: str, base: str, offset: int | str = 0) -> None:
+        """Leave a value (all lanes) at an address of the workspace."""
+        m = self.machine
+        self.line(f"store {m.T} {value}, ptr {self.at(base, offset)}, align {m.width}")
+
+    def load_rows(self, base: str, stride: str, offset: int, count: int) -> list[str]:
+        """`count` neighbouring elements of as many rows as there are lanes, one value each."""
+        m = self.machine
+        rows = [self._load_part(row, count) for row in self._rows(base, stride, offset)]
+        return self._transposed(rows)[:count] if m.lanes > 1 else rows
+
+    def store_rows(self, values: list[str], base: str, stride: str, offset: int) -> None:
+        """Write values to neighbouring elements of as many rows as there are lanes."""
+        m = self.machine
+        full = [*values, *["poison"] * (m.lanes - len(values))]
+        rows = self._transposed(full) if m.lanes > 1 else full
+        for row, address in zip(rows, self._rows(base, stride, offset), strict=True):
+            self._store_part(row, address, len(values))
+
+    def _rows(self, base: str, stride: str, offset: int) -> list[str]:
+        first = self.at(base, offset)
+        steps = (self.make(f"mul i64 {stride}, {r}") for r in range(1, self.machine.lanes))
+        return [first, *(self.at(first, step) for step in steps)]
+
+    def _load_part(self, address: str, count: int) -> str:
+        m = self.machine
+        if count < m.lanes and m.masked:
+            return self.make(
+                f"call {m.T} @llvm.masked.load.{m.suffix}.p0(ptr {address}, i32 {m.size}, "
+                f"{self._mask(count)}, {m.T} poison)"
+            )
+        part = m.vector(m.scalar, count)
+        loaded = self.make(f"load {part}, ptr {address}, align {m.size}")
+        if count == m.lanes:
+            return loaded
+        if count == 1:
+            return self.make(f"insertelement {m.T} poison, {m.scalar} {loaded}, i32 0")
+        lanes = [*range(count), *[0] * (m.lanes - count)]
+        return self._shuffle(loaded, "poison", lanes, part)
+
+    def _store_part(self, value: str, address: str, count: int) -> None:
+        m = self.machine
+        if count < m.lanes and m.masked:
+            self.line(
+                f"call void @llvm.masked.store.{m.suffix}.p0({m.T} {value}, ptr {address}, "
+                f"i32 {m.size}, {self._mask(count)})"
+            )
+            return
+        if 1 < count < m.lanes:
+            value = self._shuffle(value, "poison", list(range(count)), m.T)
+        elif count < m.lanes:
+            value = self.make(f"extractelement {m.T} {value}, i32 0")
+        self.line(f"store {m.vector(m.scalar, count)} {value}, ptr {address}, align {m.size}")
+
+    def _mask(self, count: int) -> str:
+        lanes = self.machine.lanes
+        bits = ", ".join(f"i1 {'true' if i < count else 'false'}" for i in range(lanes))
+        return f"<{lanes} x i1> <{bits}>"
+
+    def _shuffle(self, a: str, b: str, lanes: list[int], type: str) -> str:
+        mask = ", ".join(f"i32 {i}" for i in lanes)
+        return self.make(f"shufflevector {type} {a}, {type} {b}, <{len(lanes)} x i32> <{mask}>")
+
+    def _transposed(self, rows: list[str]) -> list[str]:
+        """The columns of a square of lanes × lanes numbers, by halves of halves."""
+        n, T = len(rows), self.machine.T
+        step = 1
+        while step < n:
+            low = [j if not j & step else n + j - step for j in range(n)]
+            high = [j + step if not j & step else n + j for j in range(n)]
+            for i in range(n):
+                if not i & step:
+                    a, b = rows[i], rows[i + step]
+                    rows[i] = self._shuffle(a, b, low, T)
+                    rows[i + step] = self._shuffle(a, b, high, T)
+            step *= 2
+        return rows

@@ -1,0 +1,216 @@
+"""Graphs as machine code: emitted, compiled or taken from the disk cache, and run on arrays."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import inspect
+import os
+import struct
+import sys
+import threading
+import weakref
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache as once
+from functools import cached_property
+from typing import Any
+
+import llvmlite
+import llvmlite.binding as llvm
+import numpy as np
+
+from phipsi.compile import cache, llvm_driver, llvm_math, llvm_text, ops, schedule, to_llvm
+from phipsi.compile.entry import entry
+from phipsi.compile.graph import Graph
+from phipsi.compile.llvm_text import Machine
+from phipsi.compile.to_llvm import emit, tables_at
+
+Shapes = tuple[tuple[tuple[int, ...], ...], tuple[tuple[int, ...], ...]]
+"""Shapes, without the batch, of all inputs and of all outputs."""
+
+PASSES = 1500
+"""Operations up to which LLVM's own passes run: beyond they cost more time than they save."""
+
+WORK = 2_000_000
+"""Operations a thread must have to do to be worth waking."""
+
+_lock = threading.Lock()
+
+
+@once
+def _target() -> tuple[str, str, str]:
+    """Triple, processor and features of this machine."""
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    features = llvm.get_host_cpu_features()
+    features["prefer-256-bit"] = False
+    return llvm.get_process_triple(), llvm.get_host_cpu_name(), features.flatten()
+
+
+def _target_machine() -> Any:
+    triple, processor, features = _target()
+    return llvm.Target.from_triple(triple).create_target_machine(
+        cpu=processor, features=features, opt=2, reloc="pic", codemodel="small", jit=True
+    )
+
+
+def host(dtype: str, single: bool = False) -> Machine:
+    """The machine at hand: its widest vectors, or one lane for single evaluations."""
+    triple, _, text = _target()
+    features = {f[1:] for f in text.split(",") if f.startswith("+")}
+    bits, fused, masked = 128, "neon" in features or triple.startswith(("aarch64", "arm64")), False
+    if "avx2" in features:
+        bits, fused, masked = 256, "fma" in features, True
+    if "avx512f" in features and "avx512vl" in features:
+        bits = 512
+    size = np.dtype(dtype).itemsize
+    return Machine(dtype, 1 if single else bits // (8 * size), fused, masked)
+
+
+@once
+def _version() -> bytes:
+    """What of the software the machine code depends on."""
+    modules = (sys.modules[__name__], to_llvm, schedule, llvm_text, llvm_driver, llvm_math, ops)
+    text = "".join(inspect.getsource(module) for module in modules)
+    return repr((text, llvmlite.__version__, llvm.llvm_version_info, _target())).encode()
+
+
+class Native:
+    """A graph compiled for this machine: vector code for batches, scalar code for single rows (both
+    give the same numbers to the bit), each made when first needed."""
+
+    def __init__(self, graph: Graph, dtype: str, threads: int | None) -> None:
+        self.graph, self.dtype, self.threads = graph, dtype, threads
+        self.operations = max(1, graph.operations)
+
+    @cached_property
+    def batch(self) -> Code:
+        """Code for many rows."""
+        return Code(self.graph, host(self.dtype))
+
+    @cached_property
+    def single(self) -> Code:
+        """Code for one row."""
+        return Code(self.graph, host(self.dtype, single=True))
+
+    @property
+    def codes(self) -> list[Code]:
+        """The codes there are by now."""
+        return [self.__dict__[name] for name in ("single", "batch") if name in self.__dict__]
+
+    def entry(self, name: str, shapes: Shapes, pack: Any, fallback: Callable[..., Any]) -> Any:
+        """A builtin that calls the code there is by now at the least cost, and `fallback` for all
+        that is not plain arrays of the right shapes (inputs, outputs)."""
+        address = {code.machine.lanes == 1: code.address for code in self.codes}
+        room = workspace(self.codes)
+        return entry(
+            name=name,
+            inputs=shapes[0],
+            outputs=shapes[1],
+            dtype=np.dtype(self.dtype),
+            single=address.get(True, 0),
+            batch=address.get(False, 0),
+            workspace=room.ctypes.data,
+            limit=max(1, WORK // self.operations),
+            fallback=fallback,
+            pack=pack,
+            keep=(self, room),
+        )
+
+    def run(self, inputs: list[np.ndarray], outputs: list[np.ndarray]) -> None:
+        """Evaluate rows (rows, size) of any strides, outputs written in place."""
+        rows = outputs[0].shape[0]
+        if rows == 1:
+            self.single.run(inputs, outputs, 1)
+        elif rows:
+            most = self.threads or default_threads()
+            wanted = rows * self.operations // WORK
+            self.batch.run(inputs, outputs, max(1, min(most, wanted)))
+
+
+def default_threads() -> int:
+    """PHIPSI_NUM_THREADS, else the cores this process may use."""
+    given = os.environ.get("PHIPSI_NUM_THREADS", "")
+    if given.isdecimal() and int(given) > 0:
+        return int(given)
+    if given:
+        raise ValueError(f"PHIPSI_NUM_THREADS is {given!r}, needs a whole number of at least 1")
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class Code:
+    """Machine code of one graph for one machine, with the memory it works in."""
+
+    def __init__(self, graph: Graph, machine: Machine) -> None:
+        self.machine = machine
+        digest = hashlib.sha256(_version())
+        digest.update(f"{graph.digest} {machine}".encode())
+        with _lock:
+            sealed = _sealed(digest.hexdigest(), graph, machine)
+            self.size, tables = struct.unpack_from("<QQ", sealed)
+            self.tables = np.frombuffer(sealed, np.uint8, tables, 16)
+            engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _target_machine())
+            engine.add_object_file(llvm.ObjectFileRef.from_data(sealed[16 + tables :]))
+            engine.finalize_object()
+            self.address: int = engine.get_function_address("run")
+        weakref.finalize(self, engine.close)
+        self._call = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p, ctypes.c_int64] * 2)(self.address)
+        self._free: list[np.ndarray] = []
+
+    def run(self, inputs: list[np.ndarray], outputs: list[np.ndarray], threads: int) -> None:
+        """Evaluate rows of strided arrays (rows, size), the rows divided among threads."""
+        arrays = np.array([(a.ctypes.data, *a.strides) for a in (*inputs, *outputs)], np.int64)
+        rows, lanes = outputs[0].shape[0], self.machine.lanes
+        each = -(-rows // threads)
+        each += -each % lanes
+        first, *others = ((start, min(start + each, rows)) for start in range(0, rows, each))
+        jobs = [_pool(os.getpid()).submit(self._part, arrays, part) for part in others]
+        self._part(arrays, first)
+        for job in jobs:
+            job.result()
+
+    def _part(self, arrays: np.ndarray, part: tuple[int, int]) -> None:
+        room = self._free.pop() if self._free else workspace([self])
+        self._call(arrays.ctypes.data, *part, room.ctypes.data)
+        self._free.append(room)
+
+
+def workspace(codes: Sequence[Code]) -> np.ndarray:
+    """Memory for one evaluation at a time by any of the codes: aligned, with the addresses of their
+    tables."""
+    size = max(code.size for code in codes)
+    room = np.empty(size + 64, np.uint8)
+    room = room[-room.ctypes.data % 64 :][:size]
+    for code in codes:
+        at = tables_at(code.machine)
+        room[at : at + 8].view(np.int64)[0] = code.tables.ctypes.data
+    return room
+
+
+def _sealed(key: str, graph: Graph, machine: Machine) -> bytes:
+    """Size of the workspace, size of the tables, tables and object code, from the disk cache or
+    compiled."""
+    found = cache.load(key)
+    if found is None:
+        module = emit(graph, machine)
+        head = struct.pack("<QQ", module.workspace, len(module.tables))
+        found = head + module.tables + _object(module.text, graph.operations <= PASSES)
+        cache.store(key, found)
+    return found
+
+
+def _object(text: str, passes: bool) -> bytes:
+    """The object code of LLVM text."""
+    target = _target_machine()
+    module = llvm.parse_assembly(text, llvm.create_context())
+    if passes:
+        builder = llvm.create_pass_builder(target, llvm.create_pipeline_tuning_options(2))
+        builder.getModulePassManager().run(module, builder)
+    return target.emit_object(module)
+
+
+@once
+def _pool(process: int) -> ThreadPoolExecutor:
+    """The threads of this process (a forked child needs its own)."""
+    return ThreadPoolExecutor(max(1, (os.cpu_count() or 2)), thread_name_prefix="phipsi")

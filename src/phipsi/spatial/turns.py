@@ -1,0 +1,290 @@
+"""Rotations as products of planar turns, which are cheaper to apply than 3 × 3 matrices.
+
+In additions and multiplications: a turn of a vector takes 6 (a matrix 15), of a symmetric matrix
+R S R* 15 (75), of any matrix R C R* 23 (90).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from math import atan2, hypot
+from typing import Any
+
+import numpy as np
+
+from phipsi.spatial.rotation import (
+    Matrix,
+    Vector,
+    about_axis,
+    identity,
+    matrix,
+    symmetric_product,
+    vector,
+)
+
+PLANE = ((1, 2), (2, 0), (0, 1))
+"""For each coordinate axis the two that a turn about it moves, in positive order."""
+FLAT = 1e-15
+"""Sines and cosines of constants below this are zero: rounding of the angle itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """The turn about a coordinate axis by the angle of cosine c and sine s."""
+
+    axis: int
+    c: Any
+    s: Any
+    angle: Any = None
+
+    @property
+    def T(self) -> Turn:
+        """The turn back."""
+        return Turn(self.axis, self.c, -self.s)
+
+    @property
+    def constant(self) -> bool:
+        """Are its numbers known?"""
+        return isinstance(self.c, float) and isinstance(self.s, float)
+
+    @property
+    def quarter(self) -> bool:
+        """Is it by a multiple of 90°, which takes no arithmetic?"""
+        return self.constant and (self.c == 0.0 or self.s == 0.0)
+
+    def vector(self, v: Vector) -> Vector:
+        """R v."""
+        out, (j, k) = [v[0], v[1], v[2]], PLANE[self.axis]
+        out[j], out[k] = self.pair(v[j], v[k])
+        return vector(*out)
+
+    def pair(self, x: Any, y: Any) -> tuple[Any, Any]:
+        """The two moved components of a vector."""
+        return self.c * x - self.s * y, self.s * x + self.c * y
+
+    def symmetric(self, S: Matrix) -> Matrix:
+        """R S R* of a symmetric matrix."""
+        i, (j, k) = self.axis, PLANE[self.axis]
+        c, s, a, b, d = self.c, self.s, S[j, j], S[j, k], S[k, k]
+        if self.quarter:
+            block = (a, b, d) if s == 0.0 else (d, -b, a)
+        else:
+            x = s * (a - d) + (2.0 * c) * b
+            sx = s * x
+            block = a - sx, c * x - b, d + sx
+        out = np.empty((3, 3), object)
+        out[i, i] = S[i, i]
+        out[j, j], out[j, k], out[k, k] = block
+        out[k, j] = out[j, k]
+        out[i, j], out[i, k] = out[j, i], out[k, i] = self.pair(S[i, j], S[i, k])
+        return out
+
+    def general(self, C: Matrix) -> Matrix:
+        """R C R* of any matrix."""
+        i, (j, k) = self.axis, PLANE[self.axis]
+        c, s, a, b, e, d = self.c, self.s, C[j, j], C[j, k], C[k, j], C[k, k]
+        if self.quarter:
+            block = (a, b, e, d) if s == 0.0 else (d, -e, -b, a)
+        else:
+            x = s * (a - d) + c * (b + e)
+            cx, sx = c * x, s * x
+            block = a - sx, cx - e, cx - b, d + sx
+        out = np.empty((3, 3), object)
+        out[i, i] = C[i, i]
+        out[j, j], out[j, k], out[k, j], out[k, k] = block
+        out[i, j], out[i, k] = self.pair(C[i, j], C[i, k])
+        out[j, i], out[k, i] = self.pair(C[j, i], C[k, i])
+        return out
+
+    def after(self, first: Turn) -> Turn:
+        """The product of a constant turn `first` and this one, about the same axis."""
+        if self.angle is not None and not first.quarter:
+            return turn(self.axis, self.angle + atan2(first.s, first.c))
+        return Turn(self.axis, *first.pair(self.c, self.s))
+
+
+def turn(axis: int, angle: Any) -> Turn:
+    """The turn by an angle [rad]."""
+    return Turn(axis, np.cos(angle), np.sin(angle), angle)
+
+
+@dataclass(frozen=True, slots=True)
+class Rotation:
+    """R, from child to parent: a matrix of numbers, a product of turns, or a matrix of scalars."""
+
+    dense: Matrix | None
+    product: tuple[Turn, ...] | None = None
+
+    @classmethod
+    def of(cls, R: Matrix) -> Rotation:
+        """From a 3 × 3 matrix; one of numbers is taken apart where it is applied."""
+        return cls(R)
+
+    @classmethod
+    def about(cls, u: Vector, angle: Any) -> Rotation:
+        """The rotation by `angle` [rad] about the unit vector u: one turn, between constant ones
+        where u is no coordinate axis; a matrix where the angle is a number or u none of numbers."""
+        if isinstance(angle, float) or not all(isinstance(x, float) for x in u):
+            return cls.of(about_axis(u, angle))
+        for i, x in enumerate(u):
+            if abs(x) == 1.0 and list(u).count(0.0) == 2:
+                return cls(None, (turn(i, angle if x > 0 else -angle),))
+        flat = hypot(u[0], u[1])
+        carry = _kept(_known(2, u[0] / flat, u[1] / flat), _known(1, u[2], flat))
+        back = tuple(t.T for t in reversed(carry))
+        return cls(None, (*carry, turn(2, angle), *back))
+
+    @property
+    def constant(self) -> bool:
+        """Is it a matrix of numbers?"""
+        R = self.dense
+        return R is not None and all(isinstance(x, float) for x in R.reshape(9).tolist())
+
+    @property
+    def turns(self) -> tuple[Turn, ...] | None:
+        """The turns whose product this is, if it is known as one."""
+        return decomposed(_entries(self.dense)) if self.constant else self.product
+
+    @property
+    def matrix(self) -> Matrix:
+        """The 3 × 3 matrix."""
+        return _onto(self.product or (), identity()) if self.dense is None else self.dense
+
+    @property
+    def T(self) -> Rotation:
+        """The inverse rotation."""
+        dense = None if self.dense is None else self.dense.T
+        turns = None if self.product is None else tuple(t.T for t in reversed(self.product))
+        return Rotation(dense, turns)
+
+    def __matmul__(self, other: Any) -> Any:
+        """R v, or the product with another rotation."""
+        if isinstance(other, Rotation):
+            return self._after(other)
+        turns = self.turns
+        if turns is None:
+            return self.dense @ other
+        for t in reversed(turns):
+            other = t.vector(other)
+        return other
+
+    def followed(self, other: Rotation) -> Rotation:
+        """The product with another rotation, kept apart where both are turns."""
+        if self.product is None or other.product is None:
+            return self @ other
+        return Rotation(None, (*self.product, *other.product))
+
+    @property
+    def apart(self) -> Rotation:
+        """A matrix of numbers as three turns, about z, x and z, all of them kept."""
+        if not self.constant:
+            return self
+        return Rotation(None, _euler(np.reshape(_entries(self.dense), (3, 3)), 2, 0, keep=True))
+
+    def symmetric(self, S: Matrix) -> Matrix:
+        """R S R* of a symmetric matrix."""
+        turns = self.turns
+        if turns is None:
+            R: Any = self.dense
+            return symmetric_product(R @ S, R.T)
+        for t in reversed(turns):
+            S = t.symmetric(S)
+        return S
+
+    def general(self, C: Matrix) -> Matrix:
+        """R C R* of any matrix."""
+        turns = self.turns
+        if turns is None:
+            R: Any = self.dense
+            return R @ C @ R.T
+        for t in reversed(turns):
+            C = t.general(C)
+        return C
+
+    def _after(self, other: Rotation) -> Rotation:
+        """The product; a constant before the turns of a hinge stays apart, all else is formed."""
+        if self.constant and other.product is not None:
+            return _joined(self.matrix, other.product)
+        if self.constant and other.constant:
+            return Rotation.of(self.matrix @ other.matrix)
+        if other.turns is not None:
+            R = self.matrix.T
+            for t in other.turns:
+                R = _onto((t.T,), R)
+            return Rotation(R.T)
+        turns = self.turns
+        return Rotation(self.matrix @ other.matrix if turns is None else _onto(turns, other.matrix))
+
+
+def _onto(turns: tuple[Turn, ...], R: Matrix) -> Matrix:
+    """The product of turns and a matrix."""
+    columns = list(R.T)
+    for t in reversed(turns):
+        columns = [t.vector(column) for column in columns]
+    return matrix(columns).T
+
+
+def _joined(R: Matrix, turns: tuple[Turn, ...]) -> Rotation:
+    """The constant R and turns of which the first constant ones are multiplied into it."""
+    for n, t in enumerate(turns):
+        if not t.constant:
+            first = decomposed(_entries(R), t.axis)
+            if first and first[-1].axis == t.axis:
+                return Rotation(None, (*first[:-1], t.after(first[-1]), *turns[n + 1 :]))
+            return Rotation(None, (*first, *turns[n:]))
+        R = _onto((t.T,), R.T).T
+    return Rotation.of(R)
+
+
+# ---- constants taken apart ----------------------------------------------------------------------
+
+
+def _entries(R: Any) -> tuple[float, ...]:
+    return tuple(map(float, R.reshape(9).tolist()))
+
+
+@lru_cache(maxsize=4096)
+def decomposed(entries: tuple[float, ...], last: int | None = None) -> tuple[Turn, ...]:
+    """The constant rotation as a product of turns, the fewest that take arithmetic; one about the
+    axis `last` comes last and is cheap, for it joins the next turn."""
+    R = np.reshape(entries, (3, 3))
+    outer = range(3) if last is None else (last,)
+    angles = (_euler(R, i, j) for i in outer for j in PLANE[i])
+    cost = {True: 0.0, False: 1.0}
+
+    def total(turns: tuple[Turn, ...]) -> float:
+        joins = last is not None and bool(turns) and turns[-1].axis == last
+        work = [cost[t.quarter] + 0.01 for t in turns]
+        return sum(work) - (0.9 * work[-1] if joins else 0.0)
+
+    return min(angles, key=total)
+
+
+def _euler(R: np.ndarray, i: int, j: int, keep: bool = False) -> tuple[Turn, ...]:
+    """R = R_i(a) R_j(b) R_i(c), by making zeros: right to rounding at every R."""
+    (m, n), k = PLANE[i], 3 - i - j
+    x, y = R[m, i], R[n, i]
+    first = _known(i, *((y, -x) if j == m else (x, y)))
+    if first.c < 0.0:
+        first = Turn(i, -first.c, -first.s)
+    R = _onto((first.T,), R)
+    second = _known(j, R[i, i], R[k, i] if PLANE[j][0] == i else -R[k, i])
+    R = _onto((second.T,), R)
+    turns = first, second, _known(i, R[m, m], R[n, m])
+    return turns if keep else _kept(*turns)
+
+
+def _known(axis: int, c: float, s: float) -> Turn:
+    """The constant turn in the direction (c, s)."""
+    r = hypot(c, s)
+    if r <= FLAT or abs(s) <= FLAT * r:
+        return Turn(axis, -1.0 if c < 0.0 and r > FLAT else 1.0, 0.0)
+    if abs(c) <= FLAT * r:
+        return Turn(axis, 0.0, 1.0 if s > 0.0 else -1.0)
+    return Turn(axis, float(c / r), float(s / r))
+
+
+def _kept(*turns: Turn) -> tuple[Turn, ...]:
+    """Those that turn at all."""
+    return tuple(t for t in turns if t.c != 1.0 or t.s != 0.0)

@@ -1,0 +1,208 @@
+"""The forest as loops pass over it: each sweep traces its step once for each kind of body."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from phipsi.compile import Node, tracing
+from phipsi.model import Body, Hinge, Robot
+from phipsi.spatial import Force
+from phipsi.sweeps.forest import Children, Forest, Record, recorded
+from phipsi.sweeps.looped.records import BodyRecord, LoopedRecord
+from phipsi.sweeps.looped.scalars import given, mapped, taken
+from phipsi.sweeps.looped.traces import Column, Shared, Sweep, SweepTracer, plain
+
+
+class LoopedChildren(Children):
+    """The children of a body as a loop sees them: what they have added to its row.
+
+    `likes` are the messages of the attempt before (none at first), scalars that are zero in all of
+    them are zero; the messages asked for are collected in `messages`.
+    """
+
+    def __init__(self, tracer: SweepTracer, likes: list[tuple[Any, list[bool]]]) -> None:
+        self._tracer, self._likes = tracer, likes
+        self.messages: list[Callable[[Any], Any]] = []
+
+    def sum(self, message: Callable[[Any], Any], start: Any) -> Any:
+        """start + Σ message(c) over the children c."""
+        n = len(self.messages)
+        self.messages.append(message)
+        if n >= len(self._likes):
+            return start
+        like, varies = self._likes[n]
+        sweep = self._tracer.sweep
+        scalars = (
+            self._tracer.read(("own", sweep, Column("sum", n, j))) if varied else 0.0
+            for j, varied in enumerate(varies)
+        )
+        return start + given(like, scalars)
+
+
+class LoopedForest(Forest):
+    """The bodies of a robot as loops pass over them: fields kind by kind."""
+
+    def __init__(
+        self, shared: Shared, vectors: Mapping[str, int], fields: Mapping[str, list[Any]]
+    ) -> None:
+        self.shared, self.vectors, self.fields = shared, vectors, fields
+        self.robot, self.parents = shared.robot, shared.robot.parents
+
+    @classmethod
+    def of(cls, robot: Robot, q: Any, forces: Any, vectors: Mapping[str, Any]) -> LoopedForest:
+        """The forest that every algorithm starts from; `forces` (nb, 6) or None."""
+        shared = Shared(robot)
+        at_q = shared.vector(np.asarray(q).reshape(-1), [h.q.start for h in robot.hinges])
+        pushed = (
+            None if forces is None else shared.vector(forces.reshape(-1), 6 * np.arange(robot.nb))
+        )
+        x = cls(shared, {}, {}).given(**vectors)
+
+        def start(tracer: SweepTracer, body: Body, hinge: Hinge) -> dict[str, Any]:
+            def part(vector: int, size: int) -> Any:
+                return shared.part(tracer, vector, size)
+
+            force = Force.zero() if pushed is None else Force.of(part(pushed, 6))
+            parts = {name: part(number, hinge.kind.nv) for name, number in x.vectors.items()}
+            return recorded(body, hinge, part(at_q, hinge.kind.nq), force, parts)
+
+        shared.start = start
+        return x
+
+    @property
+    def records(self) -> tuple[Record, ...]:  # type: ignore[override] # a field there
+        """Body by body, as values of the enclosing trace."""
+        return tuple(BodyRecord(self, i, {}) for i in range(self.robot.nb))
+
+    def body(self, name: str) -> Record:
+        """The record of one body."""
+        return BodyRecord(self, self.robot.body_index(name), {})
+
+    def given(self, **vectors: Any) -> LoopedForest:
+        """The same forest with each body's part of further joint vectors (nv,)."""
+        starts = [h.v.start for h in self.robot.hinges]
+        new = {n: self.shared.vector(np.asarray(x).reshape(-1), starts) for n, x in vectors.items()}
+        fields = {name: value for name, value in self.fields.items() if name not in new}
+        return LoopedForest(self.shared, {**self.vectors, **new}, fields)
+
+    def base(self, sweep: Sweep, kind: int) -> dict[str, Any]:
+        """What every body has from the start: its own numbers, φ and H at q, …"""
+        if kind not in sweep.base:
+            tracer = sweep.tracers[kind]
+            with tracing(tracer):
+                body, hinge = self.shared.kinds[kind].body_and_hinge(tracer.read)
+                sweep.base[kind] = self.shared.start(tracer, body, hinge)
+        return sweep.base[kind]
+
+    # ---- sweeps --------------------------------------------------------------------------------
+
+    def outward(self, step: Callable[[Any, Any], dict[str, Any]], world: dict[str, Any]) -> Forest:
+        """Base to tip; scalars of a parent that are constants of the world for every body stay."""
+        scalars = {
+            Column("field", name, j): x for name, value in world.items()
+            for j, x in enumerate(taken(value))
+        }  # fmt: skip
+        varies = {column: isinstance(x, Node) for column, x in scalars.items()}
+        while True:
+            sweep = Sweep(self.shared)
+
+            def seen(tracer: SweepTracer, name: str, sweep: Sweep = sweep) -> Any:
+                own = (c for c in scalars if c.name == name)
+                parts = (
+                    tracer.read(("parent", sweep, c)) if varies[c] else scalars[c] for c in own
+                )
+                return given(world[name], parts)
+
+            fields = self._each(
+                sweep, lambda k, t: step(k, Record({name: seen(t, name) for name in world}))
+            )
+            found = [c for c in scalars if not varies[c] and _differs(sweep, c, scalars[c])]
+            if not found:
+                sweep.world = {c: x for c, x in scalars.items() if varies[c]}
+                return self._closed(sweep, fields)
+            varies.update(dict.fromkeys(found, True))
+
+    def inward(self, step: Callable[[Any, Any], dict[str, Any]]) -> Forest:
+        """Tip to base; children add their messages to the row of their parent."""
+        likes: list[tuple[Any, list[bool]]] = []
+        while True:
+            sweep = Sweep(self.shared, backward=True)
+            sent: list[list[Any]] = []
+
+            def add(k: Any, t: Any, sent: list[Any] = sent, likes: list[Any] = likes) -> Any:
+                children = LoopedChildren(t, likes)
+                new = step(k, children)
+                whole = k.extended(new)
+                sent.append([message(whole) for message in children.messages])
+                return new
+
+            fields = self._each(sweep, add)
+            now = [_together(messages) for messages in zip(*sent, strict=True)]
+            for kind, messages in enumerate(sent):
+                for n, message in enumerate(messages):
+                    for j, x in enumerate(taken(message)):
+                        sweep.sums.setdefault(Column("sum", n, j), {})[kind] = x
+            if [varies for _, varies in now] == [varies for _, varies in likes]:
+                return self._closed(sweep, fields)
+            likes = now
+
+    def _closed(self, sweep: Sweep, fields: list[dict[str, Any]]) -> LoopedForest:
+        """The forest with the fields that a sweep gave, kind by kind."""
+        sweep.close()
+        names = {name for new in fields for name in new}
+        values = {name: [new.get(name) for new in fields] for name in names}
+        vectors = {name: number for name, number in self.vectors.items() if name not in values}
+        return LoopedForest(self.shared, vectors, {**self.fields, **values})
+
+    def local(self, step: Callable[[Any], dict[str, Any]]) -> Forest:
+        """Each body by itself."""
+        sweep = Sweep(self.shared)
+        return self._closed(sweep, self._each(sweep, lambda k, t: step(k)))
+
+    def total(self, field: str, zero: Any) -> Any:
+        """The sum of a field over all bodies."""
+        sweep = Sweep(self.shared)
+        sweep.targets = np.full(self.robot.nb, self.robot.nb)
+        values = self._each(sweep, lambda k, t: {"part": zero + getattr(k, field)})
+        for kind, new in enumerate(values):
+            for j, x in enumerate(taken(new["part"])):
+                sweep.sums.setdefault(Column("sum", 0, j), {})[kind] = x
+        sweep.close()
+        like, row = values[0]["part"], self.robot.nb
+        columns = (Column("sum", 0, j) for j in range(len(taken(like))))
+        return given(like, (self.shared.pick(sweep, row, column) for column in columns))
+
+    def _each(
+        self, sweep: Sweep, step: Callable[[Any, Any], dict[str, Any]]
+    ) -> list[dict[str, Any]]:
+        """The new fields, kind by kind, with the columns they are left in."""
+        fields = []
+        for kind, tracer in enumerate(sweep.tracers):
+            with tracing(tracer):
+                new = step(LoopedRecord(sweep, kind, self, {}), tracer)
+                new = {name: mapped(value, plain) for name, value in new.items()}
+            for name, value in new.items():
+                for j, x in enumerate(taken(value)):
+                    sweep.write(Column("field", name, j), kind, x)
+            fields.append(new)
+        return fields
+
+
+def _differs(sweep: Sweep, column: Column, number: Any) -> bool:
+    """Do bodies of some kind leave another value than this number in a column?"""
+    values = [plain(x) for x in sweep.values.get(column, {}).values()]
+    return len(values) < len(sweep.tracers) or any(
+        isinstance(x, Node) or x != number for x in values
+    )
+
+
+def _together(messages: Iterable[Any]) -> tuple[Any, list[bool]]:
+    """One message of each kind: their structure, and which scalars are not zero in all of them."""
+    parts = [[plain(x) for x in taken(m)] for m in messages]
+    varies = [
+        any(isinstance(x, Node) or x != 0.0 for x in column) for column in zip(*parts, strict=True)
+    ]
+    return next(iter(messages)), varies

@@ -1,0 +1,129 @@
+"""The memory of looped sweeps: which columns are kept, and where they stand."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from phipsi.compile import Case, Graph, LoopBuilder, Place
+
+if TYPE_CHECKING:
+    from phipsi.sweeps.looped.traces import Column, Shared, Sweep
+
+
+def lay_out(shared: Shared) -> None:
+    """Make every sweep a loop with rows of what is really read: a row for each body and one for the
+    world, and apart from them rows of sums, which begin at zero."""
+    wanted: dict[Sweep, set[Column]] = defaultdict(set)
+    for _, sweep, _, column in shared.picks:
+        wanted[sweep].add(column)
+    plans = {s: Plan(s, wanted) for s in reversed(shared.sweeps)}
+    for sweep in shared.sweeps:
+        args, loop = plans[sweep].loop(plans)
+        sweep.node.args, sweep.node.value = args, loop
+    for node, sweep, row, column in shared.picks:
+        node.value = plans[sweep].position(row, column)
+
+
+class Plan:
+    """The columns of one sweep that are wanted, and the pruned bodies that leave them."""
+
+    def __init__(self, sweep: Sweep, wanted: dict[Sweep, set[Column]]) -> None:
+        self.sweep = sweep
+        columns = wanted[sweep]
+        while True:
+            self.cases = [self._pruned(kind, columns) for kind in range(len(sweep.tracers))]
+            read = [key for _, keys, _ in self.cases for key in keys if key[0] in ("own", "parent")]
+            here = {column for _, owner, column in read if owner is sweep}
+            if here <= columns:
+                break
+            columns |= here
+        for _, owner, column in read:
+            wanted[owner].add(column)
+        common = sorted(c for c in columns if c.what == "field")
+        own = [sorted(c for c in columns if c.what == "node" and c.name == kind)
+               for kind in range(len(sweep.tracers))]  # fmt: skip
+        sums = sorted(c for c in columns if c.what == "sum")
+        self.rows, self.width = sweep.shared.robot.nb + 1, len(common) + max(map(len, own))
+        self.at = {c: j for j, c in enumerate(common)}
+        for mine in own:
+            self.at.update({c: len(common) + j for j, c in enumerate(mine)})
+        self.at.update({c: self.rows * self.width + j for j, c in enumerate(sums)})
+        self.summed = len(sums)
+
+    def _pruned(self, kind: int, columns: set[Column]) -> tuple[Graph, list[Any], list[Column]]:
+        """The graph, the keys it reads and the columns it writes, for bodies of a kind."""
+        tracer = self.sweep.tracers[kind]
+        left = {**self.sweep.values, **self.sweep.sums}
+        written = sorted(c for c in columns if kind in left.get(c, ()))
+        tracer.inputs = [("read", len(tracer.keys))]
+        graph = tracer.graph([("written", [left[c][kind] for c in written])])
+        used = sorted({n.value[1] for n in graph.nodes if n.op == "input"})
+        keys = list(tracer.keys)
+        graph = graph.with_inputs((("read", len(used)),), {j: i for i, j in enumerate(used)})
+        return graph, [keys[j] for j in used], written
+
+    def stride(self, column: Column) -> int:
+        """From one body's row to the next."""
+        return self.summed if column.what == "sum" else self.width
+
+    def position(self, row: int, column: Column) -> int:
+        """Where a scalar stands in the memory."""
+        return row * self.stride(column) + self.at[column]
+
+    def loop(self, plans: dict[Sweep, Plan]) -> Any:
+        """Args and value of the loop node."""
+        sweep, shared = self.sweep, self.sweep.shared
+        order, nb = sweep.order, shared.robot.nb
+        builder = LoopBuilder(nb, shared.outer)
+        rows = builder.memory(self.rows * self.width)
+        sums = builder.memory(self.rows * self.summed)
+        builder.cleared = (sums, sums + self.rows * self.summed)
+        builder.choice = shared.kind_of[order]
+        for column, value in sweep.world.items():
+            if column in self.at:
+                builder.put(rows + self.position(nb, column), value)
+
+        def place(kind: int, key: Any, tables: dict[Any, int], width: int) -> Place:
+            match key:
+                case ("own" | "parent" as whose, owner, column):
+                    body = order if whose == "own" else shared.parents[order]
+                    plan = plans[owner]
+                    array = 0 if owner is sweep else builder.array(owner.node)
+                    return Place(array, builder.index(body * plan.stride(column)), plan.at[column])
+                case ("vector", number, j):
+                    node, _, offsets = shared.vectors[number]
+                    return Place(builder.array(node), builder.index(offsets[order]), j)
+                case ("fixed", node):
+                    return builder.fixed(node)
+            mine = np.where(shared.kind_of == kind, shared.rank, 0)[order]
+            return Place(-1, builder.index(width * mine), tables[key])
+
+        def left(column: Column) -> Place:
+            added = column.what == "sum"
+            target = sweep.targets[order] if added else order
+            return Place(0, builder.index(target * self.stride(column)), self.at[column], added)
+
+        cases = []
+        for kind, (graph, keys, written) in enumerate(self.cases):
+            numbers = [key for key in keys if key[0] == "table"]
+            columns = [shared.kinds[kind].columns[j] for _, j in numbers]
+            first = builder.table(np.array(columns, float).T) if columns else 0
+            tables = {key: first + j for j, key in enumerate(numbers)}
+            reads = tuple(place(kind, key, tables, len(numbers)) for key in keys)
+            writes = tuple(
+                Place(
+                    0,
+                    builder.index(
+                        (sweep.targets if c.what == "sum" else np.arange(nb))[order]
+                        * self.stride(c)
+                    ),
+                    self.at[c],
+                    add=c.what == "sum",
+                )
+                for c in written
+            )
+            cases.append(Case(graph, reads, writes))
+        return builder.finished(cases)
