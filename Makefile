@@ -26,7 +26,7 @@ lint: .venv/.dev ## check style, types and the layers
 	@$(BIN)/pyright
 	@$(BIN)/lint-imports --no-logo
 
-bench: .venv/.dev ## time phipsi beside Pinocchio
+bench: .venv/.dev ## time phipsi beside its peers, and write BENCHMARKS.md (a few minutes)
 	@$(BIN)/python -m benchmarks
 
 clean: ## remove caches and build results (.venv stays)

@@ -1,1 +1,1 @@
-"""Timings of phipsi beside its peers: `python -m benchmarks`."""
+"""Timings of phipsi beside its peers: `python -m benchmarks` writes BENCHMARKS.md."""

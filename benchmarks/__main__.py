@@ -1,83 +1,67 @@
-"""Forward dynamics of the UR5 beside Pinocchio's, in one process, on one thread.
-
-Same random states for both, rounds interleaved, the best round of each; Pinocchio is the wheel of
-PyPI. Machines differ: only ratios taken in one run count.
-"""
+"""`python -m benchmarks`: measure, show, and write BENCHMARKS.md."""
 
 from __future__ import annotations
 
-import time
+import os
+import tempfile
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated
 
-import numpy as np
-import pinocchio as pin
+import typer
 from rich.console import Console
-from rich.table import Table
 
-import phipsi as pp
-from phipsi.cli.doctor import import_time
-from tests.model.urdf_files import URDFS
+from benchmarks import report
+from benchmarks.batches import batches
+from benchmarks.chains import chains
+from benchmarks.compilation import compilation, imports
+from benchmarks.dynamics import forward, inverse
+from benchmarks.matrices import bandwidth, mass
+from benchmarks.measure import Effort
+from benchmarks.precision import precision
+from benchmarks.single import single
+from benchmarks.tables import Section, terminal
+from benchmarks.threads import threads
 
-BATCHES = (1, 16, 256, 4096)
-ROUNDS, PER_ROUND = 20, 64  # PER_ROUND: evaluations at least, so that small batches are warm too
-
-
-def best(contestants: list[Callable[[], Any]], repeats: int) -> list[float]:
-    """The least time [s] of one call of each contestant, rounds of `repeats` calls interleaved."""
-    times = [float("inf")] * len(contestants)
-    for _ in range(ROUNDS):
-        for k, contestant in enumerate(contestants):
-            start = time.perf_counter()
-            for _ in range(repeats):
-                contestant()
-            times[k] = min(times[k], (time.perf_counter() - start) / repeats)
-    return times
+SUBJECTS: dict[str, Callable[[Effort], Section]] = {
+    f.__name__: f
+    for f in (forward, inverse, mass, bandwidth, precision, single, batches, threads, chains,
+              compilation, imports)
+}  # fmt: skip
 
 
-def main() -> None:
-    """Print the table."""
-    path = str(URDFS["ur5_robot"])
-    start = time.perf_counter()
-    robot = pp.load(path)
-    loaded = time.perf_counter()
-    kernel = pp.forward_dynamics.compile(robot)
-    traced = time.perf_counter()
-    model = pin.buildModelFromUrdf(path)
-    data, pool = model.createData(), pin.ModelPool(model, 1)
+def main(
+    subjects: Annotated[
+        list[str] | None, typer.Argument(help=f"Only these, of: {', '.join(SUBJECTS)}.")
+    ] = None,
+    quick: Annotated[bool, typer.Option(help="Few rounds: a minute, and rough.")] = False,
+) -> None:
+    """Time phipsi beside Pinocchio and MuJoCo.
 
+    All of it, in full, is written to BENCHMARKS.md; --quick or named subjects are printed only.
+    """
+    unknown = set(subjects or ()) - set(SUBJECTS)
+    if unknown:
+        raise typer.BadParameter(f"{min(unknown)!r} is not one of {', '.join(SUBJECTS)}")
     console = Console(highlight=False)
-    used = import_time("; phipsi.forward_dynamics")
-    console.print(
-        f"import phipsi {1e3 * import_time():.0f} ms, with the algorithms {1e3 * used:.0f} ms"
-    )
-    console.print(f"load UR5 (first import of the loader included) {1e3 * (loaded - start):.0f} ms")
-    console.print(f"trace forward dynamics {1e3 * (traced - loaded):.0f} ms: {kernel}")
+    if not console.is_terminal:
+        console.width = 200  # a file has no edge
+    facts, sections = report.facts(), []
+    console.print(*facts, sep="\n", soft_wrap=True)
+    with tempfile.TemporaryDirectory() as cache, console.status("") as status:
+        os.environ["PHIPSI_CACHE_DIR"] = cache  # every compile time is that of a first time
+        for name in subjects or SUBJECTS:
 
-    pinocchio = f"Pinocchio {pin.__version__}"
-    table = Table(title="UR5 forward dynamics, µs per evaluation, float64, one thread")
-    for column in ("batch", "phipsi", "phipsi kernel", f"{pinocchio} aba", f"{pinocchio} batch",
-                   "kernel / fastest Pinocchio", "largest difference"):  # fmt: skip
-        table.add_column(column, justify="right")
-    rng = np.random.default_rng(0)
-    for n in BATCHES:
-        q, v, tau = rng.uniform(-1, 1, (3, n, robot.nv))
-        columns = [np.asfortranarray(x.T) for x in (q, v, tau)]
-        rows = list(zip(q, v, tau, strict=True))
-        contestants = [
-            lambda q=q, v=v, tau=tau: pp.forward_dynamics(robot, q, v, tau),
-            lambda q=q, v=v, tau=tau: kernel(q, v, tau),
-            lambda rows=rows: [pin.aba(model, data, *row) for row in rows],
-            lambda columns=columns: pin.abaInParallel(1, pool, *columns),
-        ]
-        times = best(contestants, max(1, PER_ROUND // n))
-        expected = np.array([pin.aba(model, data, *row) for row in rows])
-        error = np.abs(kernel(q, v, tau) - expected).max() / np.abs(expected).max()
-        shown = [f"{1e6 * t / n:.2f}" for t in times]
-        ratio = times[1] / min(times[2:])
-        table.add_row(str(n), *shown, f"{ratio:.2f}", f"{error:.0e}")
-    console.print(table)
+            def say(text: str, name: str = name) -> None:
+                status.update(f"{name}: {text}")
+
+            effort = Effort(4, 4e-3, 1, say) if quick else Effort(say=say)
+            sections.append(SUBJECTS[name](effort))
+            console.print(terminal(sections[-1]))
+    console.print(report.verdict(sections), soft_wrap=True)
+    if not quick and not subjects:
+        report.write(report.document(sections, facts, Effort().rounds))
+        console.print(f"written to {report.PATH}", soft_wrap=True)
 
 
 if __name__ == "__main__":
-    main()
+    typer.run(main)

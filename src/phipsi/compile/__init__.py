@@ -4,7 +4,7 @@ Knows nothing of robots.
 """
 
 from phipsi.compile.arrays import Traced, is_traced, lift, where
-from phipsi.compile.graph import Case, Graph, Instruction, Loop, Place
+from phipsi.compile.graph import Case, Graph, Instruction, Loop, Place, Recalled
 from phipsi.compile.kernel import (
     BACKENDS,
     DTYPES,
@@ -31,6 +31,7 @@ __all__ = [
     "LoopBuilder",
     "Node",
     "Place",
+    "Recalled",
     "Structure",
     "TraceError",
     "Traced",

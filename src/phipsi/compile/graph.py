@@ -7,7 +7,7 @@ the backends.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -179,6 +179,11 @@ class Graph:
     def __str__(self) -> str:
         return "\n".join(self.lines())
 
+    @property
+    def whole(self) -> Graph:
+        """The graph itself."""
+        return self
+
     @cached_property
     def digest(self) -> str:
         """A digest of the whole program: equal programs have equal digests."""
@@ -192,6 +197,20 @@ class Graph:
                 for case in loop.cases:
                     text.update(case.body.digest.encode())
         return text.hexdigest()
+
+
+@dataclass(frozen=True)
+class Recalled:
+    """A graph known by its digest and size, and traced only when its instructions are needed."""
+
+    digest: str
+    operations: int
+    trace: Callable[[], Graph]
+
+    @cached_property
+    def whole(self) -> Graph:
+        """The graph."""
+        return self.trace()
 
 
 def _case_lines(case: Case) -> Iterator[str]:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from phipsi.compile import interpret
-from phipsi.compile.graph import Graph
+from phipsi.compile.graph import Graph, Recalled
 
 DTYPES = ("float64", "float32", "longdouble")
 """Number types a kernel can be compiled for (long double: the numpy backend only)."""
@@ -58,7 +58,7 @@ class Kernel:
     """
 
     name: str
-    graph: Graph
+    code: Graph | Recalled
     parameters: tuple[tuple[str, Leaf | Mapping[str, Leaf]], ...]
     results: Structure
     dtype: str = "float64"
@@ -77,6 +77,11 @@ class Kernel:
             raise ValueError("the numpy backend runs on one thread; leave threads= out")
         if self.threads is not None and (self.threads != int(self.threads) or self.threads < 1):
             raise ValueError(f"threads is {self.threads!r}, needs a whole number of at least 1")
+
+    @property
+    def graph(self) -> Graph:
+        """The scalar program."""
+        return self.code.whole
 
     def prepare(self) -> None:
         """Make the machine code for batches now; that for single calls is made at the first one."""
@@ -114,7 +119,7 @@ class Kernel:
     def _native(self) -> Any:
         from phipsi.compile.native import Native
 
-        return Native(self.graph, self.dtype, self.threads)
+        return Native(self.code, self.dtype, self.threads)
 
     @cached_property
     def _runner(self) -> Callable[[list[np.ndarray], list[np.ndarray]], None]:
@@ -206,7 +211,7 @@ class Kernel:
         return ", ".join(name for name, _ in self.parameters)
 
     def __repr__(self) -> str:
-        ops = self.graph.operations
+        ops = self.code.operations
         return (
             f"<Kernel {self.name}({self._names}), {ops} operations, {self.dtype}, {self.backend}>"
         )

@@ -22,7 +22,7 @@ import numpy as np
 
 from phipsi.compile import cache, llvm_driver, llvm_math, llvm_text, ops, schedule, to_llvm
 from phipsi.compile.entry import entry
-from phipsi.compile.graph import Graph
+from phipsi.compile.graph import Graph, Recalled
 from phipsi.compile.llvm_text import Machine
 from phipsi.compile.to_llvm import emit, tables_at
 
@@ -80,7 +80,7 @@ class Native:
     """A graph compiled for this machine: vector code for batches, scalar code for single rows (both
     give the same numbers to the bit), each made when first needed."""
 
-    def __init__(self, graph: Graph, dtype: str, threads: int | None) -> None:
+    def __init__(self, graph: Graph | Recalled, dtype: str, threads: int | None) -> None:
         self.graph, self.dtype, self.threads = graph, dtype, threads
         self.operations = max(1, graph.operations)
 
@@ -142,7 +142,7 @@ def default_threads() -> int:
 class Code:
     """Machine code of one graph for one machine, with the memory it works in."""
 
-    def __init__(self, graph: Graph, machine: Machine) -> None:
+    def __init__(self, graph: Graph | Recalled, machine: Machine) -> None:
         self.machine = machine
         digest = hashlib.sha256(_version())
         digest.update(f"{graph.digest} {machine}".encode())
@@ -188,12 +188,12 @@ def workspace(codes: Sequence[Code]) -> np.ndarray:
     return room
 
 
-def _sealed(key: str, graph: Graph, machine: Machine) -> bytes:
+def _sealed(key: str, graph: Graph | Recalled, machine: Machine) -> bytes:
     """Size of the workspace, size of the tables, tables and object code, from the disk cache or
     compiled."""
     found = cache.load(key)
     if found is None:
-        module = emit(graph, machine)
+        module = emit(graph.whole, machine)
         head = struct.pack("<QQ", module.workspace, len(module.tables))
         found = head + module.tables + _object(module.text, graph.operations <= PASSES)
         cache.store(key, found)

@@ -36,6 +36,11 @@ def common_dtype(values: Iterable[Any]) -> str:
 Pack = Callable[[Sequence[Any]], Any]
 
 
+def first(parts: Sequence[Any]) -> Any:
+    """How a result that is one array is packed."""
+    return parts[0]
+
+
 def flatten(result: Any, name: str) -> tuple[list[tuple[str, Any]], Pack]:
     """The named arrays in a result (an array, or tuples, named tuples and dicts of results) and how
     to pack them again."""
@@ -56,7 +61,7 @@ def flatten(result: Any, name: str) -> tuple[list[tuple[str, Any]], Pack]:
             return type(result)(*xs) if fields else tuple(xs)
 
     else:
-        return [(name, result)], lambda xs: xs[0]
+        return [(name, result)], first
     flat = [flatten(part, part_name) for part, part_name in zip(parts, names, strict=True)]
 
     def pack(xs: Sequence[Any]) -> Any:

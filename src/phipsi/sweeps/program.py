@@ -6,7 +6,6 @@ import functools
 import inspect
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from math import prod
 from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar, overload
 
 import numpy as np
@@ -15,19 +14,16 @@ from phipsi.compile import (
     Graph,
     Kernel,
     Leaf,
-    Structure,
-    Tracer,
     as_numbers,
     current,
     default_backend,
     lift,
     llvm_text,
-    tracing,
 )
 from phipsi.model import Robot
 from phipsi.sweeps.arguments import common_dtype, flatten, is_dynamic
-from phipsi.sweeps.forest import unrolling
 from phipsi.sweeps.log import logged_sweeps
+from phipsi.sweeps.request import Request
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -111,7 +107,8 @@ class Program(Generic[P, R]):
         key = (robot.key, dtype, static, leaves)
         kernel = self._kernels.get(key)
         if kernel is None:
-            kernel = self._kernels[key] = self._traced(robot, dict(static), leaves, dtype=dtype)
+            kernel = _kernel(self._request(robot, static, leaves), dtype)
+            self._kernels[key] = kernel
             if len(self._kernels) > CACHED:
                 self._kernels.popitem(last=False)
         else:
@@ -159,14 +156,15 @@ class Program(Generic[P, R]):
         """
         static, leaves = self._example(robot, arguments)
         extra = tuple(Leaf(name, robot.parameter(name).shape) for name in inputs)
-        kernel = self._traced(robot, static, leaves, extra, backend, dtype, threads, unroll)
+        request = self._request(robot, static, leaves, extra=extra, unroll=unroll)
+        kernel = _kernel(request, dtype, backend, threads)
         kernel.prepare()
         return kernel
 
     def graph(self, robot: Robot, *, unroll: bool | None = None, **arguments: Any) -> Graph:
         """The traced scalar graph for one robot; arguments as in `compile`."""
         static, leaves = self._example(robot, arguments)
-        return self._traced(robot, static, leaves, unroll=unroll).graph
+        return self._request(robot, static, leaves, unroll=unroll).traced()[0]
 
     def show(self, robot: Robot, stage: str = "sweeps", **arguments: Any) -> str:
         """What the program is at a stage: "operators" (its equation and source), "sweeps" (the
@@ -311,41 +309,18 @@ class Program(Generic[P, R]):
         function: Callable[..., Any] = self.function
         return function(robot.equivalent if self.joint_space else robot, *positional, **keywords)
 
-    def _traced(
-        self,
-        robot: Robot,
-        static: dict[str, Any],
-        leaves: Any,
-        extra: tuple[Leaf, ...] = (),
-        backend: str | None = None,
-        dtype: str = "float64",
-        threads: int | None = None,
-        unroll: bool | None = None,
-    ) -> Kernel:
-        tracer = Tracer()
+    def _request(self, robot: Robot, static: Any, leaves: Any, **more: Any) -> Request:
+        return Request(
+            self.name, self.function, self._apply, robot, dict(static), tuple(leaves), **more
+        )
 
-        def entered(leaf: Leaf) -> Any:
-            return lift(tracer.input(leaf.name, prod(leaf.shape)).reshape(leaf.shape))
 
-        with tracing(tracer), unrolling(unroll):
-            arguments = dict(static)
-            parameters: list[tuple[str, Leaf | dict[str, Leaf]]] = []
-            for name, leaf in leaves:
-                if isinstance(leaf, Leaf):
-                    arguments[name] = entered(leaf)
-                    parameters.append((name, leaf))
-                else:
-                    arguments[name] = {one.name: entered(one) for one in leaf}
-                    parameters.append((name, {one.name: one for one in leaf}))
-            model = robot.with_parameters({leaf.name: entered(leaf) for leaf in extra})
-            result = self._apply(model, arguments)
-            outputs, pack = flatten(result, self.name)
-            arrays = [(name, np.asarray(lift(x))) for name, x in outputs]
-            graph = tracer.graph([(name, list(x.reshape(-1))) for name, x in arrays])
-        structure = Structure(tuple(Leaf(name, x.shape) for name, x in arrays), pack)
-        named = (*parameters, *((leaf.name, leaf) for leaf in extra))
-        backend = backend or default_backend(dtype)
-        return Kernel(self.name, graph, named, structure, dtype, backend, threads)
+def _kernel(
+    request: Request, dtype: str, backend: str | None = None, threads: int | None = None
+) -> Kernel:
+    backend = backend or default_backend(dtype)
+    graph, results = request.recalled() if backend == "llvm" else request.traced()
+    return Kernel(request.name, graph, request.parameters, results, dtype, backend, threads)
 
 
 def _likeness(args: Any, kwargs: Any) -> Hashable:
