@@ -115,6 +115,7 @@ def make(
     outputs = (core,) if outputs is None else outputs
     engine, run = code(prod(core), dtype, len(outputs) > 1)
     given = {"single": run, "batch": run, "limit": LIMIT, "keep": engine, **options}
+    given = {"held": LIMIT, "size": ctypes.sizeof(WORKSPACE), **given}
     workspace = ctypes.addressof(WORKSPACE)
     return entry(
         name="add",
@@ -406,6 +407,7 @@ def test_what_is_too_much_stays_in_python() -> None:
         return "fallback"
 
     options: Any = {"dtype": FLOAT, "single": 1, "batch": 1, "workspace": 0, "limit": 9}
+    options |= {"held": 9, "size": 64}
     options |= {"name": "f", "fallback": slow}
     assert entry(inputs=((1,),) * 64, outputs=((1,),), **options) is slow
     assert entry(inputs=((1,) * 7,), outputs=((1,),), **options) is slow
@@ -435,6 +437,8 @@ def test_many_arrays() -> None:
         batch=address,
         workspace=12345,
         limit=100,
+        held=100,
+        size=64,
         fallback=never,
         pack=tuple,
         keep=run,
@@ -445,6 +449,38 @@ def test_many_arrays() -> None:
     expected = [w for x in xs for w in (x.ctypes.data, 48, 8)]
     expected += [w for y in ys for w in (y.ctypes.data, 32, 8)]
     assert seen == [(expected, 0, 5, 12345)]
+
+
+def test_a_long_run_has_a_workspace_of_its_own() -> None:
+    header = np.arange(8, dtype=np.int64)
+    seen: list[Any] = []
+
+    @ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
+    def run(arrays: Any, start: int, stop: int, workspace: int) -> None:
+        copied = np.ctypeslib.as_array((ctypes.c_int64 * 8).from_address(workspace)).copy()
+        seen.append((stop, workspace % 64, workspace == header.ctypes.data, list(copied)))
+
+    address = ctypes.cast(run, ctypes.c_void_p).value or 0
+    kernel = entry(
+        name="f",
+        inputs=((2,),),
+        outputs=((2,),),
+        dtype=FLOAT,
+        single=address,
+        batch=address,
+        workspace=header.ctypes.data,
+        limit=100,
+        held=3,
+        size=64,
+        fallback=never,
+        keep=run,
+    )
+    for rows in (1, 3, 4, 99):
+        kernel(np.zeros((rows, 2)))
+    assert [stop for stop, _, _, _ in seen] == [1, 3, 4, 99]
+    assert [shared for _, _, shared, _ in seen] == [True, True, False, False]
+    assert all(copied == list(range(8)) for _, _, _, copied in seen)
+    assert all(rest == 0 for _, rest, shared, _ in seen if not shared)
 
 
 def test_memory_is_flat_over_calls() -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import phipsi as pp
+from phipsi.compile import Kernel
 from tests.zoo import State, close, random_forest
 
 ROBOT = pp.robots.double_pendulum()
@@ -291,3 +293,16 @@ def test_a_step_that_asks_too_early_is_told_what_is_known() -> None:
 
     with pytest.raises(AttributeError, match=r"no sweep has given body .* a field 'P'"):
         local(lambda k: {"x": k.P}, forest(ROBOT, S.q))
+
+
+def test_a_replaced_kernel_is_another_kernel() -> None:
+    kernel = pp.forward_dynamics.compile(ROBOT)
+    expected = kernel(S.q, S.v, S.tau)
+    other = replace(kernel, backend="numpy")
+    assert other.backend == "numpy" and type(other).__call__ is Kernel.__call__
+    close(other(S.q, S.v, S.tau), expected)
+
+
+def test_a_matrix_of_too_many_bodies_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"too large to be traced.*mass_matrix_product"):
+        pp.mass_matrix(pp.robots.chain(300), np.zeros(300))

@@ -10,12 +10,13 @@ the interpreter or NumPy is laid out otherwise it is not used at all.
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import re
 import struct
 import sys
 import sysconfig
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache as once
 from importlib import import_module
 from math import prod
 from typing import Any, NamedTuple
@@ -24,6 +25,11 @@ import numpy as np
 
 from phipsi.compile.entry_text import ENTRY
 
+C_FUNCTIONS = (
+    "PyObject_Vectorcall", "PyList_New", "PyList_SetItem", "Py_IncRef", "Py_DecRef",
+    "PyEval_SaveThread", "PyEval_RestoreThread", "PyMem_RawMalloc", "PyMem_RawFree",
+)  # fmt: skip
+"""What the entry calls of Python."""
 MAX_ARRAYS, MAX_CORE, MAX_LEADING = 64, 6, 24
 """Most arrays, core axes and batch axes taken natively (32 axes is what any NumPy can have)."""
 
@@ -55,6 +61,8 @@ def entry(
     batch: int,
     workspace: int,
     limit: int,
+    held: int,
+    size: int,
     fallback: Callable[..., Any],
     pack: Callable[[list[Any]], Any] | None = None,
     keep: object = None,
@@ -64,8 +72,10 @@ def entry(
     `single` (one row) and `batch` (more rows) are addresses of
     `void run(ptr arrays, i64 start, i64 stop, ptr workspace)`, or 0 to leave those to `fallback`.
     `arrays` has for each input, then each output: the address, the bytes from row to row, and the
-    bytes from element to element. The code runs with the GIL held, so that one `workspace` (an
-    address) is enough, as long as `fallback` uses another; more than `limit` rows go to `fallback`.
+    bytes from element to element. Up to `held` rows the code runs with the GIL held, so that one
+    `workspace` (an address) is enough, as long as `fallback` uses another; beyond, without the GIL
+    and in a workspace of its own, of `size` bytes, with the same first 64; more than `limit` rows
+    go to `fallback`.
 
     It is called as `f(*arrays, out=None)`. One output is returned as it is; with `pack`, which
     several need, a list of them goes through it, and `out=` to `fallback`. `keep` is kept alive as
@@ -83,17 +93,17 @@ def entry(
     named = name.encode()
     method = struct.pack("@PPiP", id(named) + _BYTES, address, 0x0080 | 0x0002, 0)
     words = [len(inputs), len(outputs), id(dtype), _word(id(dtype) + _KIND), dtype.itemsize]
-    words += [single, batch, workspace, max(0, limit)]
+    words += [single, batch, workspace, max(0, limit), max(1, held), size]
     for core in arrays:
         padding = [0] * (MAX_CORE - len(core))
         words += [prod(core) * dtype.itemsize, len(core), *core, *padding]
     descriptor = method + np.array(words, np.uint64).tobytes()
-    held = _Held(descriptor, fallback, pack, named, dtype, engine, keep)
+    kept = _Held(descriptor, fallback, pack, named, dtype, engine, keep)
     new = _python("PyCFunction_NewEx", ctypes.py_object, ctypes.c_void_p, *[ctypes.py_object] * 2)
-    return new(id(descriptor) + _BYTES, held, __name__)
+    return new(id(descriptor) + _BYTES, kept, __name__)
 
 
-@cache
+@once
 def _python(name: str, result: Any, *arguments: Any) -> Any:
     """A function of Python's C-API."""
     return ctypes.PYFUNCTYPE(result, *arguments)((name, ctypes.pythonapi))
@@ -103,7 +113,7 @@ def _word(address: int) -> int:
     return ctypes.c_uint64.from_address(address).value
 
 
-@cache
+@once
 def _familiar() -> bool:
     """Whether this interpreter and this NumPy lay out their objects as the entry reads them."""
     if sys.implementation.name != "cpython" or sysconfig.get_config_var("Py_GIL_DISABLED"):
@@ -134,16 +144,16 @@ def _table() -> Any:
     return (ctypes.c_void_p * 95).from_address(pointer(capsule, None))
 
 
-@cache
+@once
 def _compiled() -> tuple[object, int]:
     """The engine that owns the native function, and the function's address."""
     import llvmlite.binding as llvm
 
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
+    from phipsi.compile import cache, jit
+
     symbols = {"_Py_NoneStruct": id(None), "phipsi_out": id(_OUT), "PyArray_Type": id(np.ndarray)}
     symbols |= {"PyArray_Return": _table()[76], "PyArray_NewFromDescr": _table()[94]}
-    for name in ("PyObject_Vectorcall", "PyList_New", "PyList_SetItem", "Py_IncRef", "Py_DecRef"):
+    for name in C_FUNCTIONS:
         symbols[name] = ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0
     for name, address in symbols.items():
         llvm.add_symbol(name, address)
@@ -160,13 +170,13 @@ def _compiled() -> tuple[object, int]:
         writeable=0x0501,
         mask=0x80000501,  # and does not warn on writing
     )
-    module = llvm.parse_assembly(_spelt_out(text))
-    machine = llvm.Target.from_default_triple().create_target_machine(opt=2)
-    inline = llvm.create_new_module_pass_manager()
-    inline.add_always_inliner_pass()  # the whole of -O2 takes as long again, and gains nothing
-    inline.run(module, llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options()))
-    engine = llvm.create_mcjit_compiler(module, machine)
-    engine.finalize_object()
+    key = hashlib.sha256((text + jit.versions()).encode()).hexdigest()
+    with jit.lock:
+        code = cache.load(key)
+        if code is None:
+            code = jit.compiled(_spelt_out(text), passes=False, model="large")
+            cache.store(key, code)
+        engine = jit.loaded(code, model="large")
     return engine, engine.get_function_address("phipsi_entry")
 
 

@@ -7,7 +7,8 @@ from string import Template
 ENTRY = Template("""
 ; array (PyArrayObject), at bytes: type 8, data 16, nd 24, dims 32, descr 56, flags 64
 ; kernel, ours: PyMethodDef 0, inputs 32, outputs 40, descr 48, its kind 56, itemsize 64, single 72,
-;     batch 80, workspace 88, limit 96, a spec for each array from 104
+;     batch 80, workspace 88, limit 96, rows with the GIL held 104, bytes of the workspace 112, a
+;     spec for each array from 120
 %spec = type { i64, i64, [$max_core x i64] }            ; bytes of a row 0, core axes 8, lengths 16
 %view = type { ptr, i64, i64 }                      ; data, bytes of a row 8, bytes of an element 16
 
@@ -15,6 +16,10 @@ ENTRY = Template("""
 @PyArray_Type = external global i8
 @phipsi_out = external global i8                    ; the interned name "out"
 declare ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)
+declare ptr @PyMem_RawMalloc(i64)
+declare void @PyMem_RawFree(ptr)
+declare ptr @PyEval_SaveThread()
+declare void @PyEval_RestoreThread(ptr)
 declare ptr @PyList_New(i64)
 declare i32 @PyList_SetItem(ptr, i64, ptr)          ; takes over the reference
 declare void @Py_IncRef(ptr)
@@ -118,6 +123,32 @@ done:
   ret ptr %made
 }
 
+; Run the code, a long run without the GIL and in a workspace of its own.
+define internal void @evaluate(ptr %kernel, ptr %run, ptr %views, i64 %n) #0 {
+  %workspace = at ptr, %kernel + 88
+  %held = at i64, %kernel + 104
+  if sle i64 %n, %held, %short, %long
+short:
+  call void %run(ptr %views, i64 0, i64 %n, ptr %workspace)
+  ret void
+long:
+  %size = at i64, %kernel + 112
+  %enough = add i64 %size, 64
+  %room = call ptr @PyMem_RawMalloc(i64 %enough)
+  if eq ptr %room, null, %short, %own
+own:
+  %place = ptrtoint ptr %room to i64
+  %beyond = add i64 %place, 63
+  %aligned = and i64 %beyond, -64
+  %mine = inttoptr i64 %aligned to ptr
+  call void @llvm.memcpy.p0.p0.i64(ptr %mine, ptr %workspace, i64 64, i1 false)
+  %state = call ptr @PyEval_SaveThread()
+  call void %run(ptr %views, i64 0, i64 %n, ptr %mine)
+  call void @PyEval_RestoreThread(ptr %state)
+  call void @PyMem_RawFree(ptr %room)
+  ret void
+}
+
 define ptr @phipsi_entry(ptr %self, ptr %args, i64 %nargs, ptr %kwnames) #0 {
 start:
   %views = alloca [$max_arrays x %view]
@@ -130,7 +161,7 @@ start:
   %packs = icmp ne ptr %pack, @_Py_NoneStruct
   %inputs = at i64, %kernel + 32
   %outputs = at i64, %kernel + 40
-  %specs = getelementptr i8, ptr %kernel, i64 104
+  %specs = getelementptr i8, ptr %kernel, i64 120
   %out.specs = getelementptr %spec, ptr %specs, i64 %inputs
   %out.views = getelementptr %view, ptr %views, i64 %inputs
   if eq i64 %nargs, %inputs, %keywords, %slow
@@ -182,7 +213,6 @@ code:
   %single = at ptr, %kernel + 72
   %several = at ptr, %kernel + 80
   %run = select i1 %is.single, ptr %single, ptr %several
-  %workspace = at ptr, %kernel + 88
   %limit = at i64, %kernel + 96
   %last = sub i64 %n, 1
   %outside = icmp uge i64 %last, %limit             ; no rows, or too many
@@ -219,7 +249,7 @@ apart:
   %j.next = add i64 %j, 1
   br i1 %overlap, label %slow, label %other
 compute:
-  call void %run(ptr %views, i64 0, i64 %n, ptr %workspace)
+  call void @evaluate(ptr %kernel, ptr %run, ptr %views, i64 %n)
   call void @Py_IncRef(ptr %out)
   ret ptr %out
 
@@ -229,7 +259,7 @@ alone:                                              ; one new array
   %y = call ptr @create(ptr %kernel, ptr %out.specs, ptr %out.views, i64 %lead, ptr %dims)
   if eq ptr %y, null, %failed, %compute.one
 compute.one:
-  call void %run(ptr %views, i64 0, i64 %n, ptr %workspace)
+  call void @evaluate(ptr %kernel, ptr %run, ptr %views, i64 %n)
   %y.returned = call ptr @PyArray_Return(ptr %y)
   ret ptr %y.returned
 
@@ -251,7 +281,7 @@ append:
   %m.next = add i64 %m, 1
   br label %output
 compute.all:
-  call void %run(ptr %views, i64 0, i64 %n, ptr %workspace)
+  call void @evaluate(ptr %kernel, ptr %run, ptr %views, i64 %n)
   br label %result
 result:
   %r = phi i64 [ 0, %compute.all ], [ %r.next, %replace ]

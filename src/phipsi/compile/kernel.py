@@ -113,7 +113,8 @@ class Kernel:
         codes, call = self.entry(checked)
         object.__setattr__(self, "_shortened", codes)
         if call is not checked:
-            object.__setattr__(self, "__class__", type("Kernel", (Kernel,), {"__call__": call}))
+            own = {"__call__": call, "__new__": lambda cls, *args, **named: Kernel(*args, **named)}
+            object.__setattr__(self, "__class__", type("Kernel", (Kernel,), own))
 
     @cached_property
     def _native(self) -> Any:

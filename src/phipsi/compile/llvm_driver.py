@@ -9,23 +9,37 @@ from phipsi.compile.llvm_text import Machine, Text
 ENTRY = "define void @run(ptr %arrays, i64 %start, i64 %stop, ptr %work)"
 
 
+STREAM = 16 << 20
+"""Bytes of outputs from which they go past the caches, in whole lines."""
+AHEAD = 4 << 20
+"""Bytes of all arrays from which the next rows are asked for while these are computed."""
+
+
 def driver(machine: Machine, sizes: Sequence[int], inputs: int, scratch: int) -> str:
     """`run`: blocks of as many rows as there are lanes.
 
-    A full block of rows whose elements lie side by side is read and written where it is. The tail
-    of the batch (its last row stands in for those that are missing) and strided rows go through
-    scratch memory, which begins at byte `scratch` of the workspace.
+    A full block of rows whose elements lie side by side is read and written where it is; large
+    outputs through scratch memory, which begins at byte `scratch` of the workspace. So do the tail
+    of the batch (its last row stands in for those that are missing) and strided rows.
     """
     m = machine
     text = Text(m)
+    arrays = range(len(sizes))
     text.begin("entry")
     text.line(f"%frame = alloca [{2 * len(sizes)} x i64], align 16")
-    dense = "true"
-    for k in range(len(sizes)):
+    dense, rooms = "true", []
+    for k, size in enumerate(sizes):
         for j, name in enumerate(("data", "rows", "elements")):
             text.line(f"%{name}{k} = load i64, ptr {text.at('%arrays', 24 * k + 8 * j)}, align 8")
         fits = text.make(f"icmp eq i64 %elements{k}, {m.size}")
         dense = text.make(f"and i1 {dense}, {fits}")
+        rooms.append(text.at("%work", scratch))
+        text.line(f"%room{k} = ptrtoint ptr {rooms[k]} to i64")
+        scratch += _padded(size * m.size) * m.lanes
+    text.line("%all = sub i64 %stop, %start")
+    for name, bound, some in (("stream", STREAM, sizes[inputs:]), ("ahead", AHEAD, sizes)):
+        bytes_ = text.make(f"mul i64 %all, {sum(some) * m.size}")
+        text.line(f"%{name} = icmp uge i64 {bytes_}, {bound}")
     text.line("br label %head")
     text.begin("head")
     text.line("%row = phi i64 [ %start, %entry ], [ %after, %next ]")
@@ -36,27 +50,41 @@ def driver(machine: Machine, sizes: Sequence[int], inputs: int, scratch: int) ->
     text.line(f"%full = icmp sge i64 %left, {m.lanes}")
     text.line(f"%there = and i1 %full, {dense}")
     text.line(f"%count = select i1 %full, i64 {m.lanes}, i64 %left")
-    for k in range(len(sizes)):
+    for k in arrays:
         offset = text.make(f"mul i64 %row, %rows{k}")
         text.line(f"%at{k} = add i64 %data{k}, {offset}")
+        text.line(f"%to{k} = inttoptr i64 %at{k} to ptr")
     text.line("br i1 %there, label %inplace, label %packed")
 
     text.begin("inplace")
-    for k in range(len(sizes)):
-        _frame(text, k, f"%at{k}", f"%rows{k}")
+    for k, size in enumerate(sizes):
+        base, stride = f"%at{k}", f"%rows{k}"
+        if k >= inputs:
+            base = text.make(f"select i1 %stream, i64 %room{k}, i64 {base}")
+            stride = text.make(f"select i1 %stream, i64 {_padded(size * m.size)}, i64 {stride}")
+        _frame(text, k, base, stride)
+    text.line("br i1 %ahead, label %fetch, label %compute")
+    text.begin("fetch")
+    for k in arrays:
+        skip = "%stream" if k >= inputs else "false"
+        what = f"ptr %to{k}, i64 %rows{k}, i64 {sizes[k] * m.size}, i1 {skip}"
+        text.line(f"call void @phipsi.fetch({what})")
+    text.line("br label %compute")
+    text.begin("compute")
     text.line("call void @block(ptr %frame, ptr %work)")
+    text.line("br i1 %stream, label %past, label %next")
+    text.begin("past")
+    for k in arrays[inputs:]:
+        bytes_ = sizes[k] * m.size
+        text.line(f"call void @phipsi.past(ptr {rooms[k]}, ptr %to{k}, i64 %rows{k}, i64 {bytes_})")
     text.line("br label %next")
 
     text.begin("packed")
-    start, copies = scratch, []
+    copies = []
     for k, size in enumerate(sizes):
-        address = text.at("%work", start)
-        number = text.make(f"ptrtoint ptr {address} to i64")
-        _frame(text, k, number, str(size * m.size))
-        there = text.make(f"inttoptr i64 %at{k} to ptr")
-        arguments = f"ptr {there}, i64 %rows{k}, i64 %elements{k}"
-        copies.append(f"(ptr {address}, {arguments}, i64 {size}, i64 %count)")
-        start += size * m.width + -(size * m.width) % 64
+        _frame(text, k, f"%room{k}", str(size * m.size))
+        arguments = f"ptr %to{k}, i64 %rows{k}, i64 %elements{k}"
+        copies.append(f"(ptr {rooms[k]}, {arguments}, i64 {size}, i64 %count)")
     for copy in copies[:inputs]:
         text.line(f"call void @phipsi.gather{copy}")
     text.line("call void @block(ptr %frame, ptr %work)")
@@ -68,9 +96,92 @@ def driver(machine: Machine, sizes: Sequence[int], inputs: int, scratch: int) ->
     text.line("%after = add i64 %row, %count")
     text.line("br label %head")
     text.begin("done")
+    text.line("fence seq_cst")
     text.line("ret void")
     body = "\n".join(text.lines)
-    return f"{_strided(m)}\n{ENTRY} {{\n{body}\n}}"
+    return f"{_strided(m)}\n{_streaming(m)}\n{ENTRY} {{\n{body}\n}}\n!0 = !{{i32 1}}"
+
+
+def _streaming(m: Machine) -> str:
+    """`past`: rows of whole lines to their places, as lines of 64 bytes past the caches; `fetch`:
+    ask for the rows of the next block, unless they are to be skipped."""
+    line = f"<{64 // m.size} x {m.scalar}>"
+    s, size = m.scalar, m.size
+    rows = "i64 %stride, i64 %bytes"
+    return f"""define internal void @phipsi.past(ptr %from, ptr %to, {rows}) noinline {{
+entry:
+  %up = add i64 %bytes, 63
+  %padded = and i64 %up, -64
+  br label %row
+row:
+  %r = phi i64 [ 0, %entry ], [ %r.next, %row.end ]
+  %d = phi ptr [ %to, %entry ], [ %d.next, %row.end ]
+  %f = phi ptr [ %from, %entry ], [ %f.next, %row.end ]
+  br label %move
+move:
+  %i = phi i64 [ 0, %row ], [ %i.one, %one ], [ %i.line, %line ]
+  %left = sub i64 %bytes, %i
+  %any = icmp sgt i64 %left, 0
+  br i1 %any, label %which, label %row.end
+which:
+  %p = getelementptr i8, ptr %d, i64 %i
+  %x = getelementptr i8, ptr %f, i64 %i
+  %address = ptrtoint ptr %p to i64
+  %off = and i64 %address, 63
+  %even = icmp eq i64 %off, 0
+  %enough = icmp sge i64 %left, 64
+  %fits = and i1 %even, %enough
+  br i1 %fits, label %line, label %one
+one:
+  %v = load {s}, ptr %x, align {size}
+  store {s} %v, ptr %p, align {size}
+  %i.one = add i64 %i, {size}
+  br label %move
+line:
+  %vs = load {line}, ptr %x, align {size}
+  store {line} %vs, ptr %p, align 64, !nontemporal !0
+  %i.line = add i64 %i, 64
+  br label %move
+row.end:
+  %r.next = add i64 %r, 1
+  %d.next = getelementptr i8, ptr %d, i64 %stride
+  %f.next = getelementptr i8, ptr %f, i64 %padded
+  %again = icmp slt i64 %r.next, {m.lanes}
+  br i1 %again, label %row, label %end
+end:
+  ret void
+}}
+define internal void @phipsi.fetch(ptr %rows, {rows}, i1 %skip) noinline {{
+entry:
+  %whole = mul i64 %stride, {m.lanes}
+  %next = getelementptr i8, ptr %rows, i64 %whole
+  %broadcast = icmp eq i64 %stride, 0
+  %none = or i1 %skip, %broadcast
+  br i1 %none, label %end, label %row
+row:
+  %r = phi i64 [ 0, %entry ], [ %r.next, %row.end ]
+  %first = mul i64 %r, %stride
+  br label %line
+line:
+  %i = phi i64 [ 0, %row ], [ %i.next, %line ]
+  %at = add i64 %first, %i
+  %p = getelementptr i8, ptr %next, i64 %at
+  call void @llvm.prefetch.p0(ptr %p, i32 0, i32 3, i32 1)
+  %i.next = add i64 %i, 64
+  %more = icmp slt i64 %i.next, %bytes
+  br i1 %more, label %line, label %row.end
+row.end:
+  %r.next = add i64 %r, 1
+  %again = icmp slt i64 %r.next, {m.lanes}
+  br i1 %again, label %row, label %end
+end:
+  ret void
+}}"""
+
+
+def _padded(size: int) -> int:
+    """Bytes in whole lines."""
+    return size + -size % 64
 
 
 def _frame(text: Text, k: int, base: str, stride: str) -> None:

@@ -8,7 +8,6 @@ import inspect
 import os
 import struct
 import sys
-import threading
 import weakref
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -16,11 +15,9 @@ from functools import cache as once
 from functools import cached_property
 from typing import Any
 
-import llvmlite
-import llvmlite.binding as llvm
 import numpy as np
 
-from phipsi.compile import cache, llvm_driver, llvm_math, llvm_text, ops, schedule, to_llvm
+from phipsi.compile import cache, jit, llvm_driver, llvm_math, llvm_text, ops, schedule, to_llvm
 from phipsi.compile.entry import entry
 from phipsi.compile.graph import Graph, Recalled
 from phipsi.compile.llvm_text import Machine
@@ -35,29 +32,16 @@ PASSES = 1500
 WORK = 2_000_000
 """Operations a thread must have to do to be worth waking."""
 
-_lock = threading.Lock()
+HELD = 500_000
+"""Operations up to which other Python threads wait."""
 
-
-@once
-def _target() -> tuple[str, str, str]:
-    """Triple, processor and features of this machine."""
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    features = llvm.get_host_cpu_features()
-    features["prefer-256-bit"] = False
-    return llvm.get_process_triple(), llvm.get_host_cpu_name(), features.flatten()
-
-
-def _target_machine() -> Any:
-    triple, processor, features = _target()
-    return llvm.Target.from_triple(triple).create_target_machine(
-        cpu=processor, features=features, opt=2, reloc="pic", codemodel="small", jit=True
-    )
+OWN = 1 << 20
+"""Bytes of workspace up to which a long call gets one of its own."""
 
 
 def host(dtype: str, single: bool = False) -> Machine:
     """The machine at hand: its widest vectors, or one lane for single evaluations."""
-    triple, _, text = _target()
+    triple, _, text = jit.target()
     features = {f[1:] for f in text.split(",") if f.startswith("+")}
     bits, fused, masked = 128, "neon" in features or triple.startswith(("aarch64", "arm64")), False
     if "avx2" in features:
@@ -71,9 +55,10 @@ def host(dtype: str, single: bool = False) -> Machine:
 @once
 def _version() -> bytes:
     """What of the software the machine code depends on."""
-    modules = (sys.modules[__name__], to_llvm, schedule, llvm_text, llvm_driver, llvm_math, ops)
+    here = sys.modules[__name__]
+    modules = (here, jit, to_llvm, schedule, llvm_text, llvm_driver, llvm_math, ops)
     text = "".join(inspect.getsource(module) for module in modules)
-    return repr((text, llvmlite.__version__, llvm.llvm_version_info, _target())).encode()
+    return (text + jit.versions()).encode()
 
 
 class Native:
@@ -112,11 +97,20 @@ class Native:
             single=address.get(True, 0),
             batch=address.get(False, 0),
             workspace=room.ctypes.data,
-            limit=max(1, WORK // self.operations),
+            limit=self._alone(max(code.size for code in self.codes)),
+            held=HELD // self.operations,
+            size=room.size,
             fallback=fallback,
             pack=pack,
             keep=(self, room),
         )
+
+    def _alone(self, size: int) -> int:
+        """Most rows that one thread, with a workspace of its own, computes as well as any."""
+        if size > OWN:
+            return HELD // self.operations
+        most = self.threads or default_threads()
+        return 1 << 60 if most == 1 else 2 * WORK // self.operations
 
     def run(self, inputs: list[np.ndarray], outputs: list[np.ndarray]) -> None:
         """Evaluate rows (rows, size) of any strides, outputs written in place."""
@@ -146,13 +140,11 @@ class Code:
         self.machine = machine
         digest = hashlib.sha256(_version())
         digest.update(f"{graph.digest} {machine}".encode())
-        with _lock:
+        with jit.lock:
             sealed = _sealed(digest.hexdigest(), graph, machine)
             self.size, tables = struct.unpack_from("<QQ", sealed)
             self.tables = np.frombuffer(sealed, np.uint8, tables, 16)
-            engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _target_machine())
-            engine.add_object_file(llvm.ObjectFileRef.from_data(sealed[16 + tables :]))
-            engine.finalize_object()
+            engine = jit.loaded(sealed[16 + tables :])
             self.address: int = engine.get_function_address("run")
         weakref.finalize(self, engine.close)
         self._call = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p, ctypes.c_int64] * 2)(self.address)
@@ -195,19 +187,9 @@ def _sealed(key: str, graph: Graph | Recalled, machine: Machine) -> bytes:
     if found is None:
         module = emit(graph.whole, machine)
         head = struct.pack("<QQ", module.workspace, len(module.tables))
-        found = head + module.tables + _object(module.text, graph.operations <= PASSES)
+        found = head + module.tables + jit.compiled(module.text, graph.operations <= PASSES)
         cache.store(key, found)
     return found
-
-
-def _object(text: str, passes: bool) -> bytes:
-    """The object code of LLVM text."""
-    target = _target_machine()
-    module = llvm.parse_assembly(text, llvm.create_context())
-    if passes:
-        builder = llvm.create_pass_builder(target, llvm.create_pipeline_tuning_options(2))
-        builder.getModulePassManager().run(module, builder)
-    return target.emit_object(module)
 
 
 @once

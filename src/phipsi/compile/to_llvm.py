@@ -55,7 +55,7 @@ def emit(graph: Graph, machine: Machine) -> Module:
         f"define internal void @block(ptr noalias %frame, ptr noalias %work) {{\n{body}\n}}",
         llvm_driver.driver(machine, sizes, len(graph.inputs), values),
     )
-    scratch = sum(sizes) * machine.width + 64 * len(sizes)
+    scratch = sum(sizes) * machine.width + 64 * machine.lanes * len(sizes)
     return Module("\n\n".join(parts), values + scratch, bytes(data))
 
 

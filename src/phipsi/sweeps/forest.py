@@ -104,6 +104,16 @@ class Forest:
         """Each body by itself: step(k)."""
         return self.extended([step(k) for k in self.records])
 
+    def path(self, step: Callable[[Any, Any], dict[str, Any]], body: str, value: Any) -> Forest:
+        """From a body to the root: step(k, φ(k, body) value)."""
+        fields: list[dict[str, Any]] = [{}] * len(self.records)
+        i = self.robot.body_index(body)
+        while i >= 0:
+            k = self.records[i]
+            fields[i] = step(k, value)
+            value, i = k.phi @ value, self.parents[i]
+        return self.extended(fields)
+
     def total(self, field: str, zero: Any) -> Any:
         """The sum of a field over all bodies."""
         return sum((getattr(k, field) for k in self.records), zero)
@@ -134,6 +144,20 @@ def unrolling(unroll: bool | None) -> Iterator[None]:
         _unroll.reset(token)
 
 
+def looped(robot: Robot) -> bool:
+    """Are sweeps over this robot traced as loops?"""
+    unroll = _unroll.get()
+    return current() is not None and not (robot.nb <= UNROLLED if unroll is None else unroll)
+
+
+def simplest(robot: Robot) -> Robot:
+    """The robot with the same joint-space dynamics that is traced with the fewest operations: the
+    equivalent one, but for loops over bodies that are alike, which it would make different."""
+    from phipsi.sweeps.looped import uniform
+
+    return robot if looped(robot) and uniform(robot) else robot.equivalent
+
+
 def forest(robot: Robot, q: Any, *, external: Any = None, **vectors: Any) -> Forest:
     """The records every algorithm starts from.
 
@@ -141,9 +165,8 @@ def forest(robot: Robot, q: Any, *, external: Any = None, **vectors: Any) -> For
     `f_ext` (external force on it), its part of every joint vector given by name (`v`, `tau`, …),
     and with `v` also `H_rate` (the map w → Ḣ* w).
     """
-    unroll = _unroll.get()
     forces = external_forces(robot, external)
-    if current() is not None and not (robot.nb <= UNROLLED if unroll is None else unroll):
+    if looped(robot):
         from phipsi.sweeps.looped import LoopedForest
 
         rows = None if external is None else np.stack([f.array for f in forces])

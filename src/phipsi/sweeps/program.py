@@ -22,6 +22,7 @@ from phipsi.compile import (
 )
 from phipsi.model import Robot
 from phipsi.sweeps.arguments import common_dtype, flatten, is_dynamic
+from phipsi.sweeps.forest import simplest
 from phipsi.sweeps.log import logged_sweeps
 from phipsi.sweeps.request import Request
 
@@ -307,7 +308,7 @@ class Program(Generic[P, R]):
             else:
                 positional.append(arguments[name])
         function: Callable[..., Any] = self.function
-        return function(robot.equivalent if self.joint_space else robot, *positional, **keywords)
+        return function(simplest(robot) if self.joint_space else robot, *positional, **keywords)
 
     def _request(self, robot: Robot, static: Any, leaves: Any, **more: Any) -> Request:
         return Request(

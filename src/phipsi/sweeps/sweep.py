@@ -22,6 +22,9 @@ from phipsi.model import Hinge
 from phipsi.sweeps.forest import Children, Forest
 from phipsi.sweeps.log import note
 
+BLOCKS = 20_000
+"""Most blocks of a matrix that are traced one by one."""
+
 Blocks = list[tuple[Hinge, Hinge, Any]]
 """Blocks of a matrix: (hinge of the rows, hinge of the columns, block)."""
 
@@ -51,13 +54,7 @@ def path(step: Callable[[Any, Any], dict[str, Any]], x: Forest, body: str, value
     path get no new fields; from the world there is no path.
     """
     note("path", step)
-    fields: list[dict[str, Any]] = [{}] * len(x.records)
-    i = x.robot.body_index(body)
-    while i >= 0:
-        k = x.records[i]
-        fields[i] = step(k, value)
-        value, i = k.phi @ value, x.parents[i]
-    return x.extended(fields)
+    return x.path(step, body, value)
 
 
 def climb(begin: Callable[[Any], Any], x: Forest) -> Blocks:
@@ -66,6 +63,7 @@ def climb(begin: Callable[[Any], Any], x: Forest) -> Blocks:
     Each X(k) is carried from body k to the root by φ and read by H at every hinge: O(N · depth).
     """
     note("climb", begin)
+    _bearable(x)
     blocks: Blocks = []
     for i, start in enumerate(x.records):
         value = begin(start)
@@ -87,6 +85,7 @@ def reciprocal(
     share; zero where they share none. Cost O(N²).
     """
     note("reciprocal", meet)
+    _bearable(x)
     out = np.full((x.robot.nv, x.robot.nv), 0.0, object)
     answers: list[tuple[int, Forest]] = []
     for i, k in enumerate(x.records):
@@ -103,3 +102,16 @@ def reciprocal(
                     out[other, j] = out[j, other] = meet(a, b)
             answers.append((j, own))
     return out
+
+
+def _bearable(x: Forest) -> None:
+    """Matrices are traced block by block: not those of thousands of bodies in a row."""
+    depth: list[int] = []
+    for p in x.parents:
+        depth.append(1 + (depth[p] if p >= 0 else 0))
+    if sum(depth) > BLOCKS:
+        raise ValueError(
+            f"robot {x.robot.name!r}: a joint-space matrix of {x.robot.nb} bodies with {sum(depth)} "
+            f"pairs of body and ancestor is too large to be traced (at most {BLOCKS}); use products "
+            "and solves, which are O(N): mass_matrix_product, mass_matrix_solve, coriolis_product"
+        )

@@ -7,5 +7,6 @@ kept in memory if a later one needs it and it takes more than a few operations t
 """
 
 from phipsi.sweeps.looped.forest import LoopedForest
+from phipsi.sweeps.looped.traces import uniform
 
-__all__ = ["LoopedForest"]
+__all__ = ["LoopedForest", "uniform"]

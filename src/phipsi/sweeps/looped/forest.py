@@ -100,14 +100,45 @@ class LoopedForest(Forest):
     # ---- sweeps --------------------------------------------------------------------------------
 
     def outward(self, step: Callable[[Any, Any], dict[str, Any]], world: dict[str, Any]) -> Forest:
-        """Base to tip; scalars of a parent that are constants of the world for every body stay."""
+        """Base to tip: step(k, parent); a root sees the world's fields."""
+        return self._along(lambda: Sweep(self.shared), step, world)
+
+    def path(self, step: Callable[[Any, Any], dict[str, Any]], body: str, value: Any) -> Forest:
+        """From a body to the root: step(k, φ(k, body) value)."""
+        way = [self.robot.body_index(body)]
+        while way[-1] >= 0:
+            way.append(self.robot.parents[way[-1]])
+        way.pop()
+
+        def sweep() -> Sweep:
+            loop = Sweep(self.shared, way)
+            loop.sources = np.full(self.robot.nb, self.robot.nb)
+            loop.sources[way[1:]] = way[:-1]
+            return loop
+
+        def carry(k: Any, outboard: Any) -> dict[str, Any]:
+            return {**step(k, outboard.carried), "carried": k.phi @ outboard.carried}
+
+        swept = self._along(sweep, carry, {"carried": value}) if way else self
+        on = set(way)
+        records = (BodyRecord(swept if i in on else self, i, {}) for i in range(self.robot.nb))
+        return Forest(self.robot, tuple(records), self.parents)
+
+    def _along(
+        self,
+        new: Callable[[], Sweep],
+        step: Callable[[Any, Any], dict[str, Any]],
+        world: dict[str, Any],
+    ) -> LoopedForest:
+        """A sweep whose step sees the fields of the body before, or at first of the world; scalars
+        of those that are constants of the world for every body stay constants."""
         scalars = {
             Column("field", name, j): x for name, value in world.items()
             for j, x in enumerate(taken(value))
         }  # fmt: skip
         varies = {column: isinstance(x, Node) for column, x in scalars.items()}
         while True:
-            sweep = Sweep(self.shared)
+            sweep = new()
 
             def seen(tracer: SweepTracer, name: str, sweep: Sweep = sweep) -> Any:
                 own = (c for c in scalars if c.name == name)
@@ -129,7 +160,7 @@ class LoopedForest(Forest):
         """Tip to base; children add their messages to the row of their parent."""
         likes: list[tuple[Any, list[bool]]] = []
         while True:
-            sweep = Sweep(self.shared, backward=True)
+            sweep = Sweep(self.shared, range(self.robot.nb)[::-1])
             sent: list[list[Any]] = []
 
             def add(k: Any, t: Any, sent: list[Any] = sent, likes: list[Any] = likes) -> Any:

@@ -77,7 +77,7 @@ class Plan:
         """Args and value of the loop node."""
         sweep, shared = self.sweep, self.sweep.shared
         order, nb = sweep.order, shared.robot.nb
-        builder = LoopBuilder(nb, shared.outer)
+        builder = LoopBuilder(len(order), shared.outer)
         rows = builder.memory(self.rows * self.width)
         sums = builder.memory(self.rows * self.summed)
         builder.cleared = (sums, sums + self.rows * self.summed)
@@ -89,7 +89,7 @@ class Plan:
         def place(kind: int, key: Any, tables: dict[Any, int], width: int) -> Place:
             match key:
                 case ("own" | "parent" as whose, owner, column):
-                    body = order if whose == "own" else shared.parents[order]
+                    body = order if whose == "own" else owner.sources[order]
                     plan = plans[owner]
                     array = 0 if owner is sweep else builder.array(owner.node)
                     return Place(array, builder.index(body * plan.stride(column)), plan.at[column])

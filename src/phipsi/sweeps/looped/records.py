@@ -94,7 +94,7 @@ class BodyRecord(Record):
             case ("own", sweep, column):
                 return shared.pick(sweep, i, column)
             case ("parent", sweep, column):
-                return shared.pick(sweep, int(shared.parents[i]), column)
+                return shared.pick(sweep, int(sweep.sources[i]), column)
             case ("fixed", node):
                 return node
         raise AssertionError(x)

@@ -119,14 +119,14 @@ class SweepTracer(Tracer):
 
 
 class Sweep:
-    """One loop: the traces of its step, and what they leave in its memory: in rows of the bodies
-    (`values`), or added to rows of other bodies (`sums`)."""
+    """One loop over bodies in an order: the traces of its step, and what they leave in its memory,
+    in rows of the bodies (`values`) or added to the rows `targets` (`sums`). What a step sees of a
+    parent is read from the rows `sources`."""
 
-    def __init__(self, shared: Shared, backward: bool = False) -> None:
+    def __init__(self, shared: Shared, order: Any = None) -> None:
         self.shared = shared
-        order = np.arange(shared.robot.nb)
-        self.order = order[::-1] if backward else order
-        self.targets = shared.parents
+        self.order = np.arange(shared.robot.nb) if order is None else np.array(order, np.int64)
+        self.sources = self.targets = shared.parents
         self.tracers = [SweepTracer(self, c) for c in range(len(shared.kinds))]
         self.base: dict[int, dict[str, Any]] = dict(shared.base)
         self.values: dict[Column, dict[int, Any]] = {}
@@ -200,13 +200,27 @@ class Shared:
 
 
 def _kinds(robot: Robot) -> list[list[int]]:
-    """The bodies by kind: of their hinge, and of what about it is a matter of structure."""
+    """The bodies by kind: as fine as the number of kinds allows. Finest are bodies with the same
+    numbers, then those with the same axes, coarsest those with the same kind of hinge."""
+    same: dict[Any, list[int]] = {}
     fine: dict[Any, list[int]] = {}
     coarse: dict[Any, list[int]] = {}
-    for i, h in enumerate(robot.hinges):
+    for i, (body, h) in enumerate(zip(robot.bodies, robot.hinges, strict=True)):
         structure = h.kind.name, h.placement.turned.R.product is None
         axes = tuple(x if isinstance(x, float) else None for u in h.axes for x in u)
         free = all(isinstance(a, float) and a == 0.0 for a in h.armature)
+        if len(same) <= KINDS:
+            same.setdefault((*structure, *taken(_numbers(body, h))), []).append(i)
         fine.setdefault((*structure, axes, free), []).append(i)
         coarse.setdefault(structure, []).append(i)
-    return list((fine if len(fine) <= KINDS else coarse).values())
+    return list(next((g for g in (same, fine) if len(g) <= KINDS), coarse).values())
+
+
+def uniform(robot: Robot) -> bool:
+    """Are the bodies so much alike that each kind of them is one of constants?"""
+    different: set[Any] = set()
+    for body, h in zip(robot.bodies, robot.hinges, strict=True):
+        different.add((h.kind.name, *taken(_numbers(body, h))))
+        if len(different) > KINDS:
+            return False
+    return True

@@ -1,0 +1,54 @@
+"""LLVM as a compiler for this machine: text to object code, object code into memory."""
+
+from __future__ import annotations
+
+import threading
+from functools import cache as once
+from typing import Any
+
+import llvmlite
+import llvmlite.binding as llvm
+
+lock = threading.RLock()
+"""Held while LLVM is at work: one compilation at a time."""
+
+
+@once
+def target() -> tuple[str, str, str]:
+    """Triple, processor and features of this machine."""
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    features = llvm.get_host_cpu_features()
+    features["prefer-256-bit"] = False
+    return llvm.get_process_triple(), llvm.get_host_cpu_name(), features.flatten()
+
+
+def versions() -> str:
+    """What object code depends on besides its text."""
+    return repr((llvmlite.__version__, llvm.llvm_version_info, target()))
+
+
+def _machine(model: str) -> Any:
+    triple, processor, features = target()
+    return llvm.Target.from_triple(triple).create_target_machine(
+        cpu=processor, features=features, opt=2, reloc="pic", codemodel=model, jit=True
+    )
+
+
+def compiled(text: str, passes: bool, model: str = "small") -> bytes:
+    """The object code of LLVM text, with LLVM's own passes or without. The small code model cannot
+    reach data outside; the large one can."""
+    machine = _machine(model)
+    module = llvm.parse_assembly(text, llvm.create_context())
+    if passes:
+        builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(2))
+        builder.getModulePassManager().run(module, builder)
+    return machine.emit_object(module)
+
+
+def loaded(code: bytes, model: str = "small") -> Any:
+    """An engine that owns object code in memory; close it to free it."""
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _machine(model))
+    engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+    engine.finalize_object()
+    return engine

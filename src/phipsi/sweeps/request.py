@@ -1,0 +1,103 @@
+"""What is asked of a trace, and traces remembered on disk.
+
+A program of phipsi itself on a robot, with given options and shapes, always gives the same graph:
+its digest, which names the machine code in the disk cache, is remembered there too, so that a
+kernel made once is loaded in a few milliseconds without tracing it again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache as once
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from phipsi.compile import Graph, Leaf, Recalled, Structure, Tracer, cache, lift, tracing
+from phipsi.model import Robot
+from phipsi.sweeps.arguments import first, flatten
+from phipsi.sweeps.forest import unrolling
+
+Leaves = tuple[tuple[str, Leaf | tuple[Leaf, ...]], ...]
+
+
+@dataclass(frozen=True)
+class Request:
+    """A program's function to be traced: on which robot, with which options (`static`), inputs
+    (`leaves`) and numbers of the robot that become inputs (`extra`)."""
+
+    name: str
+    function: Callable[..., Any]
+    apply: Callable[[Robot, dict[str, Any]], Any]
+    robot: Robot
+    static: dict[str, Any]
+    leaves: Leaves
+    extra: tuple[Leaf, ...] = ()
+    unroll: bool | None = None
+
+    @property
+    def parameters(self) -> tuple[tuple[str, Leaf | dict[str, Leaf]], ...]:
+        """The parameters of the kernel."""
+        own = (
+            (name, leaf if isinstance(leaf, Leaf) else {one.name: one for one in leaf})
+            for name, leaf in self.leaves
+        )
+        return (*own, *((leaf.name, leaf) for leaf in self.extra))
+
+    def traced(self) -> tuple[Graph, Structure]:
+        """The graph and the structure of its results."""
+        tracer = Tracer()
+
+        def entered(leaf: Leaf) -> Any:
+            return lift(tracer.input(leaf.name, prod(leaf.shape)).reshape(leaf.shape))
+
+        with tracing(tracer), unrolling(self.unroll):
+            arguments = dict(self.static)
+            for name, leaf in self.leaves:
+                single = isinstance(leaf, Leaf)
+                arguments[name] = (
+                    entered(leaf) if single else {one.name: entered(one) for one in leaf}
+                )
+            robot = self.robot.with_parameters({leaf.name: entered(leaf) for leaf in self.extra})
+            outputs, pack = flatten(self.apply(robot, arguments), self.name)
+            arrays = [(name, np.asarray(lift(x))) for name, x in outputs]
+            graph = tracer.graph([(name, list(x.reshape(-1))) for name, x in arrays])
+        return graph, Structure(tuple(Leaf(name, x.shape) for name, x in arrays), pack)
+
+    def recalled(self) -> tuple[Graph | Recalled, Structure]:
+        """The same, from the disk cache if it is remembered there."""
+        key = self._key()
+        known = None if key is None else cache.load(key)
+        if known is not None:
+            digest, operations, shape = json.loads(known)
+            graph = Recalled(digest, operations, lambda: self.traced()[0])
+            return graph, Structure((Leaf(self.name, tuple(shape)),), first)
+        graph, structure = self.traced()
+        if key is not None and structure.pack is first:
+            note = (graph.digest, graph.operations, structure.leaves[0].shape)
+            cache.store(key, json.dumps(note).encode())
+        return graph, structure
+
+    def _key(self) -> str | None:
+        """What the graph depends on; None where that cannot be known: for functions that are not of
+        phipsi, and options that are no plain constants."""
+        ours = self.function.__module__.startswith("phipsi.")
+        plain = all(isinstance(x, (str, int, float, type(None))) for x in self.static.values())
+        if not ours or not plain:
+            return None
+        what = (self.name, self.robot.key, self.static, self.leaves, self.extra, self.unroll)
+        return hashlib.sha256(_sources() + repr(what).encode()).hexdigest()
+
+
+@once
+def _sources() -> bytes:
+    """A digest of the source of phipsi."""
+    digest = hashlib.sha256()
+    for path in sorted(Path(__file__).parents[1].rglob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.digest()
