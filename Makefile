@@ -13,11 +13,12 @@ help: ## show this list
 demo: .venv/.core ## compute and check the dynamics of a free-flying arm
 	@$(BIN)/python -m phipsi.cli demo
 
-test: .venv/.dev ## run the tests (a minute or two)
+test: .venv/.dev ## run the tests (some minutes)
 	@$(BIN)/python -m pytest -q -n auto
 
-test-all: .venv/.dev ## search further, and compare with Pinocchio on every URDF (5 minutes)
-	@HYPOTHESIS_PROFILE=explore $(BIN)/python -m pytest -q -n auto
+test-all: .venv/.dev ## test the interpreter too, search further, compare with Pinocchio on every URDF
+	@$(BIN)/python -m pytest -q -n auto
+	@PHIPSI_BACKEND=numpy HYPOTHESIS_PROFILE=explore $(BIN)/python -m pytest -q -n auto
 	@$(BIN)/python -m tests.agreement
 
 lint: .venv/.dev ## check style, types and the layers

@@ -50,7 +50,7 @@ def report(results: list[Agreement]) -> str:
 Written by `python -m tests.agreement` (part of `make test-all`); not edited by hand.
 
 Every URDF of the PyPI package example-robot-data {version("example-robot-data")}, with a fixed and
-with a free base, at {STATES} random states: phipsi (numpy backend, float64) against Pinocchio
+with a free base, at {STATES} random states: phipsi (float64) against Pinocchio
 {version("pin")}, joints matched by name. A number is the largest difference over the largest value
 of the quantity. Where one exceeds {TOLERANCE:.0e}, the algorithm run over long double scalars
 decides who is nearer to the truth, and the note says so.

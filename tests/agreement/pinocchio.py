@@ -69,6 +69,7 @@ class Side:
 
     def __init__(self, path: Path, base: Literal["fixed", "free"]) -> None:
         self.note = ""
+        self.jacobians: dict[str, pp.Kernel] = {}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", pp.ModelWarning)
             try:
@@ -99,6 +100,12 @@ class Side:
         out = np.empty_like(x)
         out[self.order] = x
         return out
+
+    def jacobian(self, frame: str) -> pp.Kernel:
+        """The Jacobian of one link; there are many, so they are interpreted and not compiled."""
+        if frame not in self.jacobians:
+            self.jacobians[frame] = pp.jacobian.compile(self.robot, backend="numpy", frame=frame)
+        return self.jacobians[frame]
 
     def quantities(self, q: Any, v: Any, a: Any, tau: Any) -> dict[str, tuple[Any, Any]]:
         """Pairs (ours, theirs), both in our layout."""
@@ -137,7 +144,7 @@ class Side:
             name = frame.name if base_is_world or frame.name != "world" else "world_link"
             J = pin.getFrameJacobian(model, data, i, pin.ReferenceFrame.LOCAL)
             theirs.append(J[np.ix_(twist, order)])
-            ours.append(pp.jacobian(robot, q, name))
+            ours.append(self.jacobian(name)(q))
         pairs["jacobian"] = np.array(ours), np.array(theirs)
         return pairs
 

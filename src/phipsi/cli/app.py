@@ -122,3 +122,13 @@ def doctor() -> None:
     from phipsi.cli.doctor import run
 
     raise typer.Exit(run())
+
+
+@app.command()
+def cache(
+    clear: Annotated[bool, typer.Option("--clear", help="Remove all of it.")] = False,
+) -> None:
+    """Show the compiled code kept on disk, or remove it."""
+    if clear:
+        print(f"removed {pp.clear_cache()} entries")
+    print(pp.cache_info())

@@ -12,7 +12,7 @@ import numpy as np
 
 import phipsi as pp
 
-BACKENDS = ("numpy", "llvm", "cuda")
+BACKENDS = ("llvm", "numpy", "cuda")
 
 
 def run() -> int:
@@ -34,6 +34,7 @@ def run() -> int:
     console.print(
         f"import phipsi: {import_time():.3f} s; with NumPy and all algorithms {used:.3f} s"
     )
+    console.print(f"compiled code: {pp.cache_info()}", soft_wrap=True)
     failed = False
     for name in BACKENDS:
         state, sound = check(name)
@@ -70,6 +71,13 @@ def import_time(use: str = "", runs: int = 5) -> float:
     return min(float(subprocess.check_output(command, text=True)) for _ in range(runs))
 
 
+def _lanes() -> int:
+    """How many float64 the vectors of this machine hold."""
+    from phipsi.compile.native import host
+
+    return host("float64").lanes
+
+
 def check(backend: str) -> tuple[str, bool]:
     """What a backend can do, and whether that is right: forward against inverse dynamics."""
     robot = pp.robots.space_arm()
@@ -84,5 +92,7 @@ def check(backend: str) -> tuple[str, bool]:
     error = float(np.abs(pp.inverse_dynamics(robot, q, v, a) - tau).max())
     seconds = time.perf_counter() - start
     if error < 1e-9:
-        return f"[green]works[/] (self-test: error {error:.0e}, {seconds:.1f} s)", True
+        vectors = f"{_lanes()} numbers at once, " if backend == "llvm" else ""
+        test = f"{vectors}self-test: error {error:.0e}, {seconds:.1f} s"
+        return f"[green]works[/] ({test})", True
     return f"[bold red]wrong[/] (self-test: error {error:.0e})", False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -22,8 +23,10 @@ BACKENDS = ("llvm", "numpy")
 
 
 def default_backend(dtype: str) -> str:
-    """Machine code where llvmlite is installed and the number type has it, else NumPy."""
-    return "llvm" if dtype != "longdouble" and find_spec("llvmlite") else "numpy"
+    """NumPy for long double; else PHIPSI_BACKEND, else machine code where llvmlite is installed."""
+    if dtype == "longdouble":
+        return "numpy"
+    return os.environ.get("PHIPSI_BACKEND") or ("llvm" if find_spec("llvmlite") else "numpy")
 
 
 def llvm_text(graph: Graph) -> str:
@@ -221,6 +224,8 @@ class Kernel:
 def _rows(array: np.ndarray, batch: tuple[int, ...], rows: int, leaf: Leaf) -> np.ndarray:
     """An argument as (rows, size), in place where its strides allow it."""
     size = prod(leaf.shape)
+    if array.ndim == len(batch) + len(leaf.shape) and array.shape[: len(batch)] == batch:
+        return array.reshape(rows, size)
     if array.size == size:
         return np.broadcast_to(array.reshape(size), (rows, size))
     return np.broadcast_to(array, (*batch, *leaf.shape)).reshape(rows, size)

@@ -29,7 +29,7 @@ Shapes = tuple[tuple[tuple[int, ...], ...], tuple[tuple[int, ...], ...]]
 PASSES = 1500
 """Operations up to which LLVM's own passes run: beyond they cost more time than they save."""
 
-WORK = 2_000_000
+WORK = 4_000_000
 """Operations a thread must have to do to be worth waking."""
 
 HELD = 500_000
@@ -163,7 +163,10 @@ class Code:
             job.result()
 
     def _part(self, arrays: np.ndarray, part: tuple[int, int]) -> None:
-        room = self._free.pop() if self._free else workspace([self])
+        try:
+            room = self._free.pop()
+        except IndexError:
+            room = workspace([self])
         self._call(arrays.ctypes.data, *part, room.ctypes.data)
         self._free.append(room)
 

@@ -111,7 +111,7 @@ def _bearable(x: Forest) -> None:
         depth.append(1 + (depth[p] if p >= 0 else 0))
     if sum(depth) > BLOCKS:
         raise ValueError(
-            f"robot {x.robot.name!r}: a joint-space matrix of {x.robot.nb} bodies with {sum(depth)} "
-            f"pairs of body and ancestor is too large to be traced (at most {BLOCKS}); use products "
-            "and solves, which are O(N): mass_matrix_product, mass_matrix_solve, coriolis_product"
+            f"robot {x.robot.name!r}: a joint-space matrix of {x.robot.nb} bodies has "
+            f"{sum(depth)} blocks, too large to be traced (at most {BLOCKS}); use what is O(N): "
+            "mass_matrix_product, mass_matrix_solve, coriolis_product"
         )
