@@ -17,6 +17,7 @@ from benchmarks.compilation import compilation, imports
 from benchmarks.dynamics import forward, inverse
 from benchmarks.matrices import bandwidth, mass
 from benchmarks.measure import Effort
+from benchmarks.narrow import narrow
 from benchmarks.precision import precision
 from benchmarks.single import single
 from benchmarks.tables import Section, terminal
@@ -24,8 +25,8 @@ from benchmarks.threads import threads
 
 SUBJECTS: dict[str, Callable[[Effort], Section]] = {
     f.__name__: f
-    for f in (forward, inverse, mass, bandwidth, precision, single, batches, threads, chains,
-              compilation, imports)
+    for f in (forward, inverse, narrow, mass, bandwidth, precision, single, batches, threads,
+              chains, compilation, imports)
 }  # fmt: skip
 
 

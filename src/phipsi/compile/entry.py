@@ -174,7 +174,7 @@ def _compiled() -> tuple[object, int]:
     with jit.lock:
         code = cache.load(key)
         if code is None:
-            code = jit.compiled(_spelt_out(text), passes=False, model="large")
+            code = jit.compiled(_spelt_out(text), model="large")
             cache.store(key, code)
         engine = jit.loaded(code, model="large")
     return engine, engine.get_function_address("phipsi_entry")

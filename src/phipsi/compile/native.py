@@ -26,9 +26,6 @@ from phipsi.compile.to_llvm import emit, tables_at
 Shapes = tuple[tuple[tuple[int, ...], ...], tuple[tuple[int, ...], ...]]
 """Shapes, without the batch, of all inputs and of all outputs."""
 
-PASSES = 1500
-"""Operations up to which LLVM's own passes run: beyond they cost more time than they save."""
-
 WORK = 4_000_000
 """Operations a thread must have to do to be worth waking."""
 
@@ -190,7 +187,7 @@ def _sealed(key: str, graph: Graph | Recalled, machine: Machine) -> bytes:
     if found is None:
         module = emit(graph.whole, machine)
         head = struct.pack("<QQ", module.workspace, len(module.tables))
-        found = head + module.tables + jit.compiled(module.text, graph.operations <= PASSES)
+        found = head + module.tables + jit.compiled(module.text)
         cache.store(key, found)
     return found
 

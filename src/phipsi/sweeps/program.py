@@ -6,6 +6,7 @@ import functools
 import inspect
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar, overload
 
 import numpy as np
@@ -113,7 +114,8 @@ class Program(Generic[P, R]):
             if len(self._kernels) > CACHED:
                 self._kernels.popitem(last=False)
         else:
-            self._kernels.move_to_end(key)
+            with suppress(KeyError):  # another thread may have dropped it
+                self._kernels.move_to_end(key)
         result = kernel.run(values)
         self._shorten(kernel, args, kwargs)
         return result
