@@ -108,7 +108,7 @@ def _coriolis(x: Forest) -> Any:
     return gather(inward(collect, local(coriolis_load, x)), "T")
 
 
-@program(shapes={"w": ("nv",)}, joint_space=True)
+@program(shapes={"w": ("nv",)})
 def coriolis_product(robot: Robot, q: Any, v: Any, w: Any) -> Any:
     """C(q, v) w with the Coriolis matrix for which 𝓜̇ = C + C*, so 𝓜̇ − 2C is skew ([SOA] 6).
 
@@ -117,7 +117,7 @@ def coriolis_product(robot: Robot, q: Any, v: Any, w: Any) -> Any:
     return _coriolis(moving(forest(robot, q, v=v, w=w)))
 
 
-@program(joint_space=True)
+@program
 def coriolis_matrix(robot: Robot, q: Any, v: Any) -> Any:
     """The Coriolis matrix C(q, v) of `coriolis_product`, column by column ([SOA] 6).
 

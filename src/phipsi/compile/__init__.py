@@ -13,7 +13,7 @@ from phipsi.compile.kernel import (
     Structure,
     as_numbers,
     default_backend,
-    llvm_text,
+    llvm_source,
 )
 from phipsi.compile.loops import LoopBuilder, array_of
 from phipsi.compile.repeat import repeat
@@ -42,7 +42,7 @@ __all__ = [
     "default_backend",
     "is_traced",
     "lift",
-    "llvm_text",
+    "llvm_source",
     "repeat",
     "tracing",
     "where",

@@ -188,6 +188,8 @@ class Graph:
     def digest(self) -> str:
         """A digest of the whole program: equal programs have equal digests."""
         text = hashlib.sha256("\n".join(self.lines()).encode())
+        entered = [n.value for n in self.nodes if n.op in ("input", "array")]
+        text.update(repr((self.inputs, entered)).encode())  # names need not be unique
         for node in self.nodes:
             if node.op == "loop":
                 loop = node.value

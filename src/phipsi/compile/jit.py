@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from functools import cache as once
 from typing import Any
@@ -11,6 +12,10 @@ import llvmlite.binding as llvm
 
 lock = threading.RLock()
 """Held while LLVM is at work: one compilation at a time."""
+if hasattr(os, "register_at_fork"):  # a child would wait for ever for a thread that it has not
+    os.register_at_fork(
+        before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release
+    )
 
 
 @once
@@ -54,3 +59,9 @@ def loaded(code: bytes, model: str = "small") -> Any:
     engine.add_object_file(llvm.ObjectFileRef.from_data(code))
     engine.finalize_object()
     return engine
+
+
+def closed(engine: Any) -> None:
+    """Free an engine."""
+    with lock:
+        engine.close()

@@ -29,7 +29,7 @@ def default_backend(dtype: str) -> str:
     return os.environ.get("PHIPSI_BACKEND") or ("llvm" if find_spec("llvmlite") else "numpy")
 
 
-def llvm_text(graph: Graph) -> str:
+def llvm_source(graph: Graph) -> str:
     """The LLVM text of a graph for this machine, float64."""
     from phipsi.compile.native import host
     from phipsi.compile.to_llvm import emit

@@ -132,7 +132,7 @@ def array_of(scalars: Sequence[Any]) -> Node:
         raise TraceError("arrays of scalars exist only inside a program")
     nodes = [tracer.lift(x) for x in scalars]
     first = nodes[0] if nodes else None
-    if first is not None and first.op == "input" and first.value[1] == 0:
+    if tracer.inputs and first is not None and first.op == "input" and first.value[1] == 0:
         k = first.value[0]
         if len(nodes) == tracer.inputs[k][1] and all(
             n.op == "input" and n.value == (k, i) for i, n in enumerate(nodes)

@@ -143,7 +143,7 @@ class Code:
             self.tables = np.frombuffer(sealed, np.uint8, tables, 16)
             engine = jit.loaded(sealed[16 + tables :])
             self.address: int = engine.get_function_address("run")
-        weakref.finalize(self, engine.close)
+        weakref.finalize(self, jit.closed, engine)
         self._call = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p, ctypes.c_int64] * 2)(self.address)
         self._free: list[np.ndarray] = []
 
@@ -154,12 +154,14 @@ class Code:
         each = -(-rows // threads)
         each += -each % lanes
         first, *others = ((start, min(start + each, rows)) for start in range(0, rows, each))
-        jobs = [_pool(os.getpid()).submit(self._part, arrays, part) for part in others]
+        pool, keep = _pool(os.getpid()), (inputs, outputs)
+        jobs = [pool.submit(self._part, arrays, part, keep) for part in others]
         self._part(arrays, first)
         for job in jobs:
             job.result()
 
-    def _part(self, arrays: np.ndarray, part: tuple[int, int]) -> None:
+    def _part(self, arrays: np.ndarray, part: tuple[int, int], keep: Any = None) -> None:
+        """Evaluate some rows; what `arrays` points to is kept, also if the caller gives up."""
         try:
             room = self._free.pop()
         except IndexError:

@@ -60,6 +60,7 @@ def scheduled(
         ends = list(_stores(graph, chunk))
     else:
         ends = list(_writes(graph, items, writes, columns or {}))
+        items = [*_moved(graph, columns or {}), *items]
     items = _inserted(graph, items, ends)
     segments = _segments(items)
 
@@ -182,6 +183,13 @@ def _writes(
             waiting.setdefault(columns[node.value[1]], []).append(i)
     for j, (place, node) in enumerate(zip(writes, nodes, strict=True)):
         yield Item("write", (), (node,), (j, *waiting.get(place.column, ())))
+
+
+def _moved(graph: Graph, columns: Mapping[int, int]) -> Iterator[Item]:
+    """Reads of what is written elsewhere as it is: before anything is written in its place."""
+    for node in dict.fromkeys(graph.outputs[0][1]):
+        if graph.nodes[node].op == "input" and graph.nodes[node].value[1] in columns:
+            yield Item("read", (), (node,))
 
 
 def _inserted(graph: Graph, items: list[Item], ends: list[Item]) -> list[Item]:

@@ -340,6 +340,10 @@ class Round(Scope):
                 )
         self.define(node, value)
 
+    def read(self, item: Item) -> None:
+        """Read a scalar before its place is written."""
+        self.value(item.operands[0])
+
     def write(self, item: Item) -> None:
         """Write a scalar to its place."""
         place = self.writes[item.place[0]]

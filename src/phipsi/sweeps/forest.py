@@ -147,7 +147,8 @@ def unrolling(unroll: bool | None) -> Iterator[None]:
 def looped(robot: Robot) -> bool:
     """Are sweeps over this robot traced as loops?"""
     unroll = _unroll.get()
-    return current() is not None and not (robot.nb <= UNROLLED if unroll is None else unroll)
+    many = robot.nb > UNROLLED if unroll is None else not unroll and robot.nb > 0
+    return many and current() is not None
 
 
 def simplest(robot: Robot) -> Robot:

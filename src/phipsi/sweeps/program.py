@@ -19,7 +19,7 @@ from phipsi.compile import (
     current,
     default_backend,
     lift,
-    llvm_text,
+    llvm_source,
 )
 from phipsi.model import Robot
 from phipsi.sweeps.arguments import common_dtype, flatten, is_dynamic
@@ -184,7 +184,7 @@ class Program(Generic[P, R]):
             case "graph":
                 return str(self.graph(robot, **arguments))
             case "llvm":
-                return llvm_text(self.graph(robot, **arguments))
+                return llvm_source(self.graph(robot, **arguments))
             case _:
                 raise ValueError(
                     f"stage {stage!r} is not in this version; "

@@ -31,8 +31,8 @@ class LoopedChildren(Children):
         """start + Σ message(c) over the children c."""
         n = len(self.messages)
         self.messages.append(message)
-        if n >= len(self._likes):
-            return start
+        if n >= len(self._likes):  # a massless body alone: zeros that are divided by
+            return mapped(start, lambda x: x if isinstance(x, Node) else np.float64(x))
         like, varies = self._likes[n]
         sweep = self._tracer.sweep
         scalars = (
@@ -170,7 +170,8 @@ class LoopedForest(Forest):
                 sent.append([message(whole) for message in children.messages])
                 return new
 
-            fields = self._each(sweep, add)
+            with np.errstate(all="ignore"):
+                fields = self._each(sweep, add)
             now = [_together(messages) for messages in zip(*sent, strict=True)]
             for kind, messages in enumerate(sent):
                 for n, message in enumerate(messages):

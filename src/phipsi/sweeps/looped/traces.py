@@ -181,7 +181,7 @@ class Shared:
         if (
             scalars
             and isinstance(scalars[0], float)
-            and all(x is scalars[0] or x == scalars[0] for x in scalars)
+            and all(isinstance(x, float) and x == scalars[0] for x in scalars)
         ):
             return np.full(size, scalars[0], object)
         return np.array([tracer.read(("vector", number, j)) for j in range(size)], object)
