@@ -292,43 +292,43 @@ def test_one_row_and_many_in_turn() -> None:
 
 
 @pytest.fixture
-def parts(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
-    """The parts into which a batch is divided."""
-    seen: list[tuple[int, int]] = []
-    part = Code._part
+def workers(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many parts of a batch were left when each of its workers began."""
+    seen: list[int] = []
+    work = Code._work
 
-    def noted(self: Code, *args: Any) -> None:
-        seen.append(args[1])
-        part(self, *args)
+    def noted(self: Code, arrays: Any, parts: Any, *keep: Any) -> None:
+        seen.append(len(parts))
+        work(self, arrays, parts, *keep)
+        assert not parts
 
-    monkeypatch.setattr(Code, "_part", noted)
+    monkeypatch.setattr(Code, "_work", noted)
     return seen
 
 
-def test_threads_change_nothing(parts: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_threads_change_nothing(workers: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(native, "WORK", 1)
     for rows in (2, 7, 100, 1001):
         inputs = sample(rows)
         expected = results(Code(GRAPH, host("float64")), inputs)
         for threads in (1, 2, 3):
-            parts.clear()
+            workers.clear()
             outputs = empty(GRAPH, rows)
             Native(GRAPH, "float64", threads).run(inputs, outputs)
             same(outputs, expected)
-            assert sum(stop - start for start, stop in parts) == rows
-            assert len(parts) == min(threads, -(-rows // host("float64").lanes))
+            assert len(workers) == min(threads, -(-rows // host("float64").lanes))
 
 
 def test_the_number_of_threads_is_honoured(
-    parts: list[Any], monkeypatch: pytest.MonkeyPatch
+    workers: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(native, "WORK", 1)
     inputs = sample(1000)
     for setting, threads, expected in (("3", None, 3), ("1", None, 1), ("3", 2, 2)):
         monkeypatch.setenv("PHIPSI_NUM_THREADS", setting)
-        parts.clear()
+        workers.clear()
         kernel(GRAPH, threads).run(inputs)
-        assert len(parts) == expected
+        assert len(workers) == expected
     monkeypatch.delenv("PHIPSI_NUM_THREADS")
     assert native.default_threads() >= 1
 
@@ -374,14 +374,14 @@ def test_arrays_outlive_the_threads_that_write_them(monkeypatch: pytest.MonkeyPa
     done = threading.Event()
     main = threading.current_thread()
 
-    def part(self: Code, *args: Any) -> None:
+    def work(self: Code, *args: Any) -> None:
         if threading.current_thread() is main:
             raise KeyboardInterrupt
         time.sleep(0.3)
         alive.extend(ref() is not None for ref in refs)
         done.set()
 
-    monkeypatch.setattr(Code, "_part", part)
+    monkeypatch.setattr(Code, "_work", work)
     arrays = [np.ones((100, 1)), np.empty((100, 1))]
     refs = [weakref.ref(x) for x in arrays]
     code = Code(small(2.0), host("float64"))

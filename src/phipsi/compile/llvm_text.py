@@ -114,74 +114,98 @@ class Text:
         self.line(f"store {m.T} {value}, ptr {self.at(base, offset)}, align {m.width}")
 
     def load_rows(self, base: str, stride: str, offset: int, count: int) -> list[str]:
-        """`count` neighbouring elements of as many rows as there are lanes, one value each."""
-        m = self.machine
-        rows = [self._load_part(row, count) for row in self._rows(base, stride, offset)]
-        return self._transposed(rows)[:count] if m.lanes > 1 else rows
+        """`count` neighbouring elements of as many rows as there are lanes, one value each.
+
+        Short rows lie side by side in a vector: row i with rows i + h, i + 2h, …, h ≥ count.
+        """
+        rows, h = self._rows(base, stride, offset), _room(count)
+        parts = [self._load_part(row, count, h) for row in rows]
+        return self._transposed([self._joined(parts[i::h]) for i in range(h)])[:count]
 
     def store_rows(self, values: list[str], base: str, stride: str, offset: int) -> None:
         """Write values to neighbouring elements of as many rows as there are lanes."""
-        m = self.machine
-        full = [*values, *["poison"] * (m.lanes - len(values))]
-        rows = self._transposed(full) if m.lanes > 1 else full
-        for row, address in zip(rows, self._rows(base, stride, offset), strict=True):
-            self._store_part(row, address, len(values))
+        rows, h = self._rows(base, stride, offset), _room(len(values))
+        full = [*values, *["poison"] * (h - len(values))]
+        for i, vector in enumerate(self._transposed(full)):
+            for k, row in enumerate(rows[i::h]):
+                self._store_part(vector, row, k * h, len(values), h)
 
     def _rows(self, base: str, stride: str, offset: int) -> list[str]:
         first = self.at(base, offset)
         steps = (self.make(f"mul i64 {stride}, {r}") for r in range(1, self.machine.lanes))
         return [first, *(self.at(first, step) for step in steps)]
 
-    def _load_part(self, address: str, count: int) -> str:
+    def _load_part(self, address: str, count: int, room: int) -> str:
+        """`count` elements in a vector of `room`."""
         m = self.machine
-        if count < m.lanes and m.masked:
-            return self.make(
-                f"call {m.T} @llvm.masked.load.{m.suffix}.p0(ptr {address}, i32 {m.size}, "
-                f"{self._mask(count)}, {m.T} poison)"
-            )
-        part = m.vector(m.scalar, count)
+        part, whole = m.vector(m.scalar, count), m.vector(m.scalar, room)
+        if count < room and m.masked:
+            name = f"@llvm.masked.load.v{room}f{8 * m.size}.p0"
+            operands = f"ptr {address}, i32 {m.size}, {self._mask(count, room)}, {whole} poison"
+            return self.make(f"call {whole} {name}({operands})")
         loaded = self.make(f"load {part}, ptr {address}, align {m.size}")
-        if count == m.lanes:
+        if count == room:
             return loaded
-        if count == 1:
-            return self.make(f"insertelement {m.T} poison, {m.scalar} {loaded}, i32 0")
-        lanes = [*range(count), *[0] * (m.lanes - count)]
-        return self._shuffle(loaded, "poison", lanes, part)
+        return self._shuffle(loaded, "poison", [*range(count), *[0] * (room - count)], part)
 
-    def _store_part(self, value: str, address: str, count: int) -> None:
+    def _store_part(self, vector: str, address: str, first: int, count: int, room: int) -> None:
+        """`count` elements of a vector, of the `room` from `first` on."""
         m = self.machine
-        if count < m.lanes and m.masked:
-            self.line(
-                f"call void @llvm.masked.store.{m.suffix}.p0({m.T} {value}, ptr {address}, "
-                f"i32 {m.size}, {self._mask(count)})"
-            )
-            return
-        if 1 < count < m.lanes:
-            value = self._shuffle(value, "poison", list(range(count)), m.T)
-        elif count < m.lanes:
-            value = self.make(f"extractelement {m.T} {value}, i32 0")
-        self.line(f"store {m.vector(m.scalar, count)} {value}, ptr {address}, align {m.size}")
+        part, whole = m.vector(m.scalar, count), m.vector(m.scalar, room)
+        masked = count < room and m.masked
+        wanted = room if masked else count
+        if wanted == 1 < m.lanes:
+            vector = self.make(f"extractelement {m.T} {vector}, i32 {first}")
+        elif wanted < m.lanes:
+            vector = self._shuffle(vector, "poison", [*range(first, first + wanted)], m.T)
+        if masked:
+            name = f"@llvm.masked.store.v{room}f{8 * m.size}.p0"
+            mask = self._mask(count, room)
+            self.line(f"call void {name}({whole} {vector}, ptr {address}, i32 {m.size}, {mask})")
+        else:
+            self.line(f"store {part} {vector}, ptr {address}, align {m.size}")
 
-    def _mask(self, count: int) -> str:
-        lanes = self.machine.lanes
-        bits = ", ".join(f"i1 {'true' if i < count else 'false'}" for i in range(lanes))
-        return f"<{lanes} x i1> <{bits}>"
+    def _joined(self, parts: list[str]) -> str:
+        """Parts side by side in one vector."""
+        m = self.machine
+        size = m.lanes // len(parts)
+        if size == 1 < m.lanes:
+            whole = "poison"
+            for i, part in enumerate(parts):
+                whole = self.make(f"insertelement {m.T} {whole}, {m.scalar} {part}, i32 {i}")
+            return whole
+        while len(parts) > 1:
+            type, lanes = m.vector(m.scalar, size), [*range(2 * size)]
+            pairs = zip(parts[::2], parts[1::2], strict=True)
+            parts = [self._shuffle(a, b, lanes, type) for a, b in pairs]
+            size *= 2
+        return parts[0]
+
+    def _mask(self, count: int, room: int) -> str:
+        bits = ", ".join(f"i1 {'true' if i < count else 'false'}" for i in range(room))
+        return f"<{room} x i1> <{bits}>"
 
     def _shuffle(self, a: str, b: str, lanes: list[int], type: str) -> str:
         mask = ", ".join(f"i32 {i}" for i in lanes)
         return self.make(f"shufflevector {type} {a}, {type} {b}, <{len(lanes)} x i32> <{mask}>")
 
     def _transposed(self, rows: list[str]) -> list[str]:
-        """The columns of a square of lanes × lanes numbers, by halves of halves."""
-        n, T = len(rows), self.machine.T
+        """The columns of squares that lie side by side, as many rows as given, by halves of
+        halves."""
+        n, T = self.machine.lanes, self.machine.T
         step = 1
-        while step < n:
+        while step < len(rows):
             low = [j if not j & step else n + j - step for j in range(n)]
             high = [j + step if not j & step else n + j for j in range(n)]
-            for i in range(n):
+            for i in range(len(rows)):
                 if not i & step:
                     a, b = rows[i], rows[i + step]
                     rows[i] = self._shuffle(a, b, low, T)
                     rows[i + step] = self._shuffle(a, b, high, T)
             step *= 2
         return rows
+
+
+def _room(count: int) -> int:
+    """The least power of two that is not less."""
+    return 1 << (count - 1).bit_length()

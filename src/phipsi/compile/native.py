@@ -9,8 +9,10 @@ import os
 import struct
 import sys
 import weakref
+from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import cache as once
 from functools import cached_property
 from typing import Any
@@ -28,6 +30,9 @@ Shapes = tuple[tuple[tuple[int, ...], ...], tuple[tuple[int, ...], ...]]
 
 WORK = 4_000_000
 """Operations a thread must have to do to be worth waking."""
+
+SHARES = 6
+"""Parts of the work for each thread: who starts late or is held up takes fewer."""
 
 HELD = 500_000
 """Operations up to which other Python threads wait."""
@@ -151,22 +156,28 @@ class Code:
         """Evaluate rows of strided arrays (rows, size), the rows divided among threads."""
         arrays = np.array([(a.ctypes.data, *a.strides) for a in (*inputs, *outputs)], np.int64)
         rows, lanes = outputs[0].shape[0], self.machine.lanes
-        each = -(-rows // threads)
+        each = -(-rows // (1 if threads == 1 else SHARES * threads))
         each += -each % lanes
-        first, *others = ((start, min(start + each, rows)) for start in range(0, rows, each))
-        pool, keep = _pool(os.getpid()), (inputs, outputs)
-        jobs = [pool.submit(self._part, arrays, part, keep) for part in others]
-        self._part(arrays, first)
+        parts = deque((start, min(start + each, rows)) for start in range(0, rows, each))
+        jobs = [
+            _pool(os.getpid()).submit(self._work, arrays, parts, (inputs, outputs))
+            for _ in range(min(threads, len(parts)) - 1)
+        ]
+        self._work(arrays, parts)
         for job in jobs:
             job.result()
 
-    def _part(self, arrays: np.ndarray, part: tuple[int, int], keep: Any = None) -> None:
-        """Evaluate some rows; what `arrays` points to is kept, also if the caller gives up."""
+    def _work(self, arrays: np.ndarray, parts: deque[tuple[int, int]], keep: Any = None) -> None:
+        """Evaluate parts as long as there are any; `keep` is what `arrays` points to, which must
+        not go away if the caller gives up."""
         try:
             room = self._free.pop()
         except IndexError:
             room = workspace([self])
-        self._call(arrays.ctypes.data, *part, room.ctypes.data)
+        places = arrays.ctypes.data, room.ctypes.data
+        with suppress(IndexError):
+            while True:
+                self._call(places[0], *parts.popleft(), places[1])
         self._free.append(room)
 
 
