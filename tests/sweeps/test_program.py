@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from dataclasses import replace
 from typing import Any
 
@@ -306,3 +308,13 @@ def test_a_replaced_kernel_is_another_kernel() -> None:
 def test_a_matrix_of_too_many_bodies_is_refused() -> None:
     with pytest.raises(ValueError, match=r"too large to be traced.*mass_matrix_product"):
         pp.mass_matrix(pp.robots.chain(300), np.zeros(300))
+
+
+def test_a_program_keeps_no_array_it_was_called_with() -> None:
+    q = np.zeros((1000, ROBOT.nv))
+    ref = weakref.ref(q)
+    pp.mass_matrix(ROBOT, q)
+    pp.mass_matrix(ROBOT, q)
+    del q
+    gc.collect()
+    assert ref() is None

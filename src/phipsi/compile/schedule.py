@@ -39,11 +39,14 @@ class Schedule:
     def length(self, node: int) -> int:
         """How many scalars a node is."""
         op, args, value = self.graph.nodes[node]
-        return {
-            "pack": lambda: len(args),
-            "loop": lambda: value.size,
-            "array": lambda: self.graph.inputs[value][1],
-        }.get(op, lambda: 1)()
+        match op:
+            case "pack":
+                return len(args)
+            case "loop":
+                return value.size
+            case "array":
+                return self.graph.inputs[value][1]
+        return 1
 
 
 def scheduled(
@@ -59,7 +62,7 @@ def scheduled(
     if writes is None:
         ends = list(_stores(graph, chunk))
     else:
-        ends = list(_writes(graph, items, writes, columns or {}))
+        ends = list(_writes(graph, writes, columns or {}))
         items = [*_moved(graph, columns or {}), *items]
     items = _inserted(graph, items, ends)
     segments = _segments(items)
@@ -125,11 +128,7 @@ def _items(graph: Graph, fused: dict[int, int]) -> Iterator[Item]:
         elif i in fused:
             a, b = graph.nodes[fused[i]].args
             (rest,) = (x for x in args if x != fused[i])
-            minus = op == "sub"
-            signs = (
-                -1 if minus and args[1] == fused[i] else 1,
-                -1 if minus and args[1] == rest else 1,
-            )
+            signs = (1, 1) if op == "add" else (1, -1) if args[1] == rest else (-1, 1)
             yield Item("fma", (i,), (a, b, rest), signs=signs)
         elif op in ("loop", "pack", "array"):
             yield Item(op, (i,), args)
@@ -172,9 +171,7 @@ def _stores(graph: Graph, chunk: int) -> Iterator[Item]:
             yield Item("store", (), nodes[first : first + chunk], (k, first))
 
 
-def _writes(
-    graph: Graph, items: list[Item], writes: Sequence[Place], columns: Mapping[int, int]
-) -> Iterator[Item]:
+def _writes(graph: Graph, writes: Sequence[Place], columns: Mapping[int, int]) -> Iterator[Item]:
     """Writes, each also waiting for the inputs that stand in its column."""
     ((_, nodes),) = graph.outputs
     waiting: dict[int, list[int]] = {}

@@ -7,7 +7,7 @@ import inspect
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar, overload
+from typing import Any, Generic, ParamSpec, TypeVar, overload
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from phipsi.sweeps.arguments import common_dtype, flatten, is_dynamic
 from phipsi.sweeps.forest import simplest
 from phipsi.sweeps.log import logged_sweeps
 from phipsi.sweeps.request import Request
+from phipsi.sweeps.shortcut import Shortcuts
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -44,15 +45,6 @@ OPTIONS: dict[Any, type] = {"str": str, "bool": bool, "int": int, str: str, bool
 
 CACHED = 256
 """Kernels a program keeps, least recently used dropped first."""
-
-
-class Quick(NamedTuple):
-    """The shortest way to a kernel: the robot (kept, for its identity is the key), how much machine
-    code there was, the native entry."""
-
-    robot: Robot
-    codes: int
-    call: Callable[..., Any]
 
 
 class Program(Generic[P, R]):
@@ -84,19 +76,14 @@ class Program(Generic[P, R]):
         self.options.update(dict.fromkeys(static, object))
         self._signature = inspect.signature(function)
         self._kernels: OrderedDict[Any, Kernel] = OrderedDict()
-        self._quick: dict[Any, Quick] = {}
+        self._shortcuts = Shortcuts(self._general)
 
     # ---- calling -------------------------------------------------------------------------------
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run on arrays; see the function's own documentation for its arguments."""
         if current() is None:
-            try:
-                quick = self._quick.get(_likeness(args, kwargs))
-            except (TypeError, IndexError):  # an array among the keywords, or no robot
-                quick = None
-            if quick is not None:
-                return quick.call(*[x for x in args[1:] if x.__class__ is not str])
+            return self._shortcuts.call(args, kwargs)
         return self._general(args, kwargs)
 
     def _general(self, args: Any, kwargs: Any) -> Any:
@@ -117,24 +104,8 @@ class Program(Generic[P, R]):
             with suppress(KeyError):  # another thread may have dropped it
                 self._kernels.move_to_end(key)
         result = kernel.run(values)
-        self._shorten(kernel, args, kwargs)
+        self._shortcuts.learn(kernel, args, kwargs)
         return result
-
-    def _shorten(self, kernel: Kernel, args: Any, kwargs: Any) -> None:
-        """Let further calls like this one, plain arrays and options, go to the native entry."""
-        if any(is_dynamic(x) for x in kwargs.values()) or not args:
-            return
-        key = _likeness(args, kwargs)
-        if key not in self._quick or self._quick[key].codes != kernel.codes:
-
-            def fallback(*arrays: Any) -> Any:
-                left = iter(arrays)
-                rest = (x if x.__class__ is str else next(left) for x in args[1:])
-                return self._general((args[0], *rest), kwargs)
-
-            self._quick[key] = Quick(args[0], *kernel.entry(fallback))
-            if len(self._quick) > CACHED:
-                del self._quick[next(iter(self._quick))]
 
     def compile(
         self,
@@ -324,12 +295,6 @@ def _kernel(
     backend = backend or default_backend(dtype)
     graph, results = request.recalled() if backend == "llvm" else request.traced()
     return Kernel(request.name, graph, request.parameters, results, dtype, backend, threads)
-
-
-def _likeness(args: Any, kwargs: Any) -> Hashable:
-    """What calls have in common that one kernel serves: robot, options, number of arguments."""
-    options = [x for x in args if x.__class__ is str]
-    return (id(args[0]), len(args), *options, *kwargs.items())
 
 
 def _leaves(arguments: dict[str, Any]) -> Iterator[Any]:
