@@ -14,7 +14,6 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import cache as once
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -70,27 +69,36 @@ class Native:
     def __init__(self, graph: Graph | Recalled, dtype: str, threads: int | None) -> None:
         self.graph, self.dtype, self.threads = graph, dtype, threads
         self.operations = max(1, graph.operations)
+        self._codes: dict[bool, Code] = {}
 
-    @cached_property
+    @property
     def batch(self) -> Code:
         """Code for many rows."""
-        return Code(self.graph, host(self.dtype))
+        return self._code(single=False)
 
-    @cached_property
+    @property
     def single(self) -> Code:
         """Code for one row."""
-        return Code(self.graph, host(self.dtype, single=True))
+        return self._code(single=True)
+
+    def _code(self, single: bool) -> Code:
+        if single not in self._codes:
+            with jit.lock:  # one thread makes it, others wait
+                if single not in self._codes:
+                    self._codes[single] = Code(self.graph, host(self.dtype, single))
+        return self._codes[single]
 
     @property
     def codes(self) -> list[Code]:
         """The codes there are by now."""
-        return [self.__dict__[name] for name in ("single", "batch") if name in self.__dict__]
+        return list(self._codes.values())
 
     def entry(self, name: str, shapes: Shapes, pack: Any, fallback: Callable[..., Any]) -> Any:
         """A builtin that calls the code there is by now at the least cost, and `fallback` for all
         that is not plain arrays of the right shapes (inputs, outputs)."""
-        address = {code.machine.lanes == 1: code.address for code in self.codes}
-        room = workspace(self.codes)
+        codes = self.codes
+        address = {code.machine.lanes == 1: code.address for code in codes}
+        room = workspace(codes)
         return entry(
             name=name,
             inputs=shapes[0],
@@ -99,12 +107,12 @@ class Native:
             single=address.get(True, 0),
             batch=address.get(False, 0),
             workspace=room.ctypes.data,
-            limit=self._alone(max(code.size for code in self.codes)),
+            limit=self._alone(max(code.size for code in codes)),
             held=HELD // self.operations,
             size=room.size,
             fallback=fallback,
             pack=pack,
-            keep=(self, room),
+            keep=(codes, room),
         )
 
     def _alone(self, size: int) -> int:
