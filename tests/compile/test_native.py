@@ -594,14 +594,15 @@ def test_the_kernel_of_an_equal_robot_is_loaded(
 ) -> None:
     robot = pp.robots.double_pendulum()
     q, v = robot.random_state(0, (9,))
-    first = pp.forward_dynamics.compile(robot, unroll=unroll)
+    first = pp.forward_dynamics.compile(robot, backend="llvm", unroll=unroll)
     expected = first(q, v, v), first(q[0], v[0], v[0])
     assert compilations
     compilations.clear()
-    again = pp.forward_dynamics.compile(pp.robots.double_pendulum(), unroll=unroll)
+    options: Any = {"backend": "llvm", "unroll": unroll}
+    again = pp.forward_dynamics.compile(pp.robots.double_pendulum(), **options)
     same([again(q, v, v), again(q[0], v[0], v[0])], list(expected))
     assert not compilations
-    heavier = pp.forward_dynamics.compile(robot.with_gravity((0.0, 0.0, -1.0)), unroll=unroll)
+    heavier = pp.forward_dynamics.compile(robot.with_gravity((0.0, 0.0, -1.0)), **options)
     assert (heavier(q, v, v) != expected[0]).any()
     assert compilations
 

@@ -318,3 +318,12 @@ def test_a_program_keeps_no_array_it_was_called_with() -> None:
     del q
     gc.collect()
     assert ref() is None
+
+
+def test_a_remembered_trace_is_that_of_the_same_promise() -> None:
+    robot = random_forest(11, 5, kinds=("revolute",), massless=False)
+    fewer = pp.forward_dynamics.compile(robot, backend="llvm")
+    plain = pp.program(pp.forward_dynamics.function).compile(robot, backend="llvm")
+    assert plain.code.operations > fewer.code.operations
+    again = pp.forward_dynamics.compile(robot, backend="llvm")
+    assert again.code.operations == fewer.code.operations == again.graph.operations

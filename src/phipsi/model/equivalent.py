@@ -270,8 +270,9 @@ def _poses(R: Any, l: Any) -> Any:
 
 
 def _pseudo(p: Any) -> Any:
-    """Π of inertia parameters (conventions.py)."""
-    m, hx, hy, hz, xx, xy, xz, yy, yz, zz = p.T
+    """Π of inertia parameters (conventions.py), in long double: Σ of a thin body has small entries
+    that are differences of large ones."""
+    m, hx, hy, hz, xx, xy, xz, yy, yz, zz = p.T.astype(np.longdouble)
     half = 0.5 * (xx + yy + zz)
     rows = [[half - xx, -xy, -xz, hx], [-xy, half - yy, -yz, hy], [-xz, -yz, half - zz, hz],
             [hx, hy, hz, m]]  # fmt: skip
@@ -280,5 +281,7 @@ def _pseudo(p: Any) -> Any:
 
 def _parameters(Pi: Any) -> list[float]:
     """The inertia parameters of Π."""
-    (xx, xy, xz, hx), (_, yy, yz, hy), (_, _, zz, hz), (_, _, _, m) = (Pi + 0.0).tolist()
+    (xx, xy, xz, hx), (_, yy, yz, hy), (_, _, zz, hz), (_, _, _, m) = (
+        Pi.astype(float) + 0.0
+    ).tolist()
     return [m, hx, hy, hz, yy + zz, 0.0 - xy, 0.0 - xz, xx + zz, 0.0 - yz, xx + yy]

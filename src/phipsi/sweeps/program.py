@@ -285,8 +285,9 @@ class Program(Generic[P, R]):
 
     def _request(self, robot: Robot, static: Any, leaves: Any, **more: Any) -> Request:
         return Request(
-            self.name, self.function, self._apply, robot, dict(static), tuple(leaves), **more
-        )
+            self.name, self.function, self._apply, robot, dict(static), tuple(leaves),
+            joint_space=self.joint_space, **more,
+        )  # fmt: skip
 
 
 def _kernel(

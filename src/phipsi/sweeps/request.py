@@ -39,6 +39,7 @@ class Request:
     leaves: Leaves
     extra: tuple[Leaf, ...] = ()
     unroll: bool | None = None
+    joint_space: bool = False
 
     @property
     def parameters(self) -> tuple[tuple[str, Leaf | dict[str, Leaf]], ...]:
@@ -90,7 +91,8 @@ class Request:
         plain = all(isinstance(x, (str, int, float, type(None))) for x in self.static.values())
         if not ours or not plain:
             return None
-        what = (self.name, self.robot.key, self.static, self.leaves, self.extra, self.unroll)
+        how = (self.static, self.leaves, self.extra, self.unroll, self.joint_space)
+        what = (self.function.__module__, self.function.__qualname__, self.robot.key, how)
         return hashlib.sha256(_sources() + repr(what).encode()).hexdigest()
 
 
