@@ -74,11 +74,13 @@ class Kernel:
         if self.backend not in BACKENDS:
             known = ", ".join(BACKENDS)
             raise ValueError(f"backend {self.backend!r} is not in this version; there is {known}")
+        if self.backend == "llvm" and not find_spec("llvmlite"):
+            raise ImportError("the llvm backend needs llvmlite: pip install llvmlite")
         if self.backend == "llvm" and self.dtype == "longdouble":
             raise ValueError("the llvm backend has no long double; use backend='numpy'")
         if self.backend == "numpy" and self.threads not in (None, 1):
             raise ValueError("the numpy backend runs on one thread; leave threads= out")
-        if self.threads is not None and (self.threads != int(self.threads) or self.threads < 1):
+        if self.threads is not None and (not isinstance(self.threads, int) or self.threads < 1):
             raise ValueError(f"threads is {self.threads!r}, needs a whole number of at least 1")
 
     @property
