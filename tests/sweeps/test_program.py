@@ -327,3 +327,16 @@ def test_a_remembered_trace_is_that_of_the_same_promise() -> None:
     assert plain.code.operations > fewer.code.operations
     again = pp.forward_dynamics.compile(robot, backend="llvm")
     assert again.code.operations == fewer.code.operations == again.graph.operations
+
+
+def test_arrays_that_are_not_aligned() -> None:
+    raw = np.zeros(8 * 3 * 20 + 1, np.uint8)[1:].view(float).reshape(3, 20)[:, :18]
+    q, v, tau = (raw[:, i * 2 : i * 2 + 2] for i in range(3))
+    q[...], v[...], tau[...] = np.random.default_rng(0).normal(size=(3, 3, 2))
+    assert not q.flags.aligned
+    kernel = pp.forward_dynamics.compile(ROBOT)
+    expected = kernel(q.copy(), v.copy(), tau.copy())
+    out = raw[:, 10:12]
+    assert kernel(q, v, tau, out=out) is out
+    close(out, expected, 0.0)
+    close(kernel(q.astype(">f8"), v, tau), expected, 0.0)

@@ -203,7 +203,7 @@ class Kernel:
         if array.ndim < n or array.shape[array.ndim - n :] != leaf.shape:
             wanted = ", ".join(("...", *map(str, leaf.shape)))
             raise ValueError(f"{self.name}: {leaf.name} has shape {array.shape}, needs ({wanted})")
-        return array.astype(self.dtype, copy=False)
+        return np.require(array, self.dtype, ["ALIGNED"])
 
     @cached_property
     def _leaves(self) -> list[Leaf]:
@@ -235,9 +235,10 @@ def _rows(array: np.ndarray, batch: tuple[int, ...], rows: int, leaf: Leaf) -> n
 
 def _flat(target: np.ndarray, rows: int, inputs: list[np.ndarray]) -> tuple[np.ndarray, bool]:
     """Where a result of that shape is written, as (rows, size), and whether that is the target: not
-    where its strides forbid it or where an input lies in the same memory."""
+    where its strides or its alignment forbid it or where an input lies in the same memory."""
     flat = target.reshape(rows, target.size // max(rows, 1))
-    if np.may_share_memory(flat, target) and not any(np.may_share_memory(flat, a) for a in inputs):
+    fits = flat.flags.aligned and np.may_share_memory(flat, target)
+    if fits and not any(np.may_share_memory(flat, a) for a in inputs):
         return flat, True
     return np.empty(flat.shape, flat.dtype), False
 
