@@ -21,7 +21,18 @@ import numpy as np
 import pytest
 
 import phipsi as pp
-from phipsi.compile import Graph, Kernel, Leaf, Structure, Tracer, jit, lift, native, tracing
+from phipsi.compile import (
+    Graph,
+    Kernel,
+    Leaf,
+    Structure,
+    Tracer,
+    jit,
+    lift,
+    llvm_driver,
+    native,
+    tracing,
+)
 from phipsi.compile.llvm_text import Machine
 from phipsi.compile.native import Code, Native, host
 
@@ -190,16 +201,22 @@ class Walled:
         return y
 
 
-def run_between_walls() -> None:
-    """Every number of rows with every array at a wall; called in a process of its own."""
+def run_between_walls(streamed: str = "") -> None:
+    """Every number of rows with every array at a wall; called in a process of its own. Streamed:
+    with outputs past the caches and rows fetched ahead, as large batches have it."""
     walls = [Walled() for _ in range(6)]
     machines = [host(d, s) for d in ("float64", "float32") for s in (True, False)]
     machines += [Machine("float64", 4, True, False), Machine("float32", 8, False, False)]
     for machine in machines:
-        code = Code(GRAPH, machine)
+        code = plain = Code(GRAPH, machine)
+        if streamed:
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(llvm_driver, "STREAM", 0)
+                patch.setattr(llvm_driver, "AHEAD", 0)
+                code = Code(GRAPH, machine)
         for rows in range(1, 21):
             inputs = sample(rows, machine.dtype)
-            expected = results(code, inputs)
+            expected = results(plain, inputs)
             for end in (False, True):
                 every = [*inputs, *(0 * y for y in expected)]
                 placed = [w.array(x, end) for w, x in zip(walls, every, strict=True)]
@@ -233,8 +250,10 @@ def told(child: subprocess.Popen[str]) -> str:
 
 
 @posix
-def test_nothing_outside_the_arrays_is_touched() -> None:
-    assert told(process("run_between_walls")) == "unharmed"
+@pytest.mark.parametrize("streamed", ["", "streamed"])
+def test_nothing_outside_the_arrays_is_touched(streamed: str) -> None:
+    child = process("run_between_walls", streamed, PHIPSI_CACHE_DIR="off")
+    assert told(child) == "unharmed"
 
 
 def touch_a_wall() -> None:

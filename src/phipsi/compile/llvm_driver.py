@@ -8,7 +8,6 @@ from phipsi.compile.llvm_text import Machine, Text
 
 ENTRY = "define void @run(ptr %arrays, i64 %start, i64 %stop, ptr %work)"
 
-
 STREAM = 16 << 20
 """Bytes of outputs from which they go past the caches, in whole lines."""
 AHEAD = 4 << 20

@@ -113,17 +113,5 @@ class Plan:
             first = builder.table(np.array(columns, float).T) if columns else 0
             tables = {key: first + j for j, key in enumerate(numbers)}
             reads = tuple(place(kind, key, tables, len(numbers)) for key in keys)
-            writes = tuple(
-                Place(
-                    0,
-                    builder.index(
-                        (sweep.targets if c.what == "sum" else np.arange(nb))[order]
-                        * self.stride(c)
-                    ),
-                    self.at[c],
-                    add=c.what == "sum",
-                )
-                for c in written
-            )
-            cases.append(Case(graph, reads, writes))
+            cases.append(Case(graph, reads, tuple(left(column) for column in written)))
         return builder.finished(cases)
