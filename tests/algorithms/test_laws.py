@@ -10,7 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import phipsi as pp
-from phipsi.operators import dense
+from phipsi.operators.dense import matrix
+from phipsi.operators.symbols import D, E_phi, H, I, K, M, P, P_plus, mass, phi, psi
+from phipsi.operators.systems import system
 from tests.zoo import MOVING, State, close, forests, random_builder, random_forest
 
 STEP = 1e-5
@@ -40,30 +42,30 @@ def test_mass_matrix_is_the_jacobian_of_inverse_dynamics_and_the_dense_product(
     robot: pp.Robot,
 ) -> None:
     s = State(robot)
-    mass = pp.mass_matrix(robot, s.q)
+    found = pp.mass_matrix(robot, s.q)
     bias = pp.bias_force(robot, s.q, s.v)
     columns = pp.inverse_dynamics(robot, s.q, s.v, np.eye(robot.nv)) - bias
-    close(columns.T, mass)
-    close(dense(robot, s.q).mass, mass)
-    assert (mass == mass.T).all()
+    close(columns.T, found)
+    close(matrix(mass, system(robot, s.q)), found)
+    assert (found == found.T).all()
 
 
 @law
 @given(forests())
 def test_products_and_inverse_belong_to_the_mass_matrix(robot: pp.Robot) -> None:
     s = State(robot)
-    mass = dense(robot, s.q).mass
-    scale = 1e-14 * np.linalg.cond(mass) + 1e-11
-    inverse = np.linalg.inv(mass)
-    close(pp.mass_matrix_product(robot, s.q, s.w), mass @ s.w)
+    whole = matrix(mass, system(robot, s.q))
+    scale = 1e-14 * np.linalg.cond(whole) + 1e-11
+    inverse = np.linalg.inv(whole)
+    close(pp.mass_matrix_product(robot, s.q, s.w), whole @ s.w)
     close(pp.mass_matrix_solve(robot, s.q, s.w), inverse @ s.w, scale)
     close(pp.mass_matrix_inverse(robot, s.q), inverse, scale)
-    close(pp.mass_matrix_logdet(robot, s.q), np.linalg.slogdet(mass)[1])
+    close(pp.mass_matrix_logdet(robot, s.q), np.linalg.slogdet(whole)[1])
     m = pp.mass_matrix_sqrt_product(robot, s.q, np.eye(robot.nv), factor="m").T
     m_star = pp.mass_matrix_sqrt_product(robot, s.q, np.eye(robot.nv), factor="m*").T
     l = pp.mass_matrix_sqrt_product(robot, s.q, np.eye(robot.nv), factor="l").T
     l_star = pp.mass_matrix_sqrt_product(robot, s.q, np.eye(robot.nv), factor="l*").T
-    close(m @ m.T, mass)
+    close(m @ m.T, whole)
     close(m_star, m.T)
     close(l @ m, np.eye(robot.nv), scale)
     close(l_star, l.T, scale)
@@ -205,21 +207,19 @@ def test_regressor_is_linear_in_the_inertia_parameters(robot: pp.Robot) -> None:
 @given(forests())
 def test_articulated_inertias_factor_the_mass_matrix(robot: pp.Robot) -> None:
     s = State(robot)
-    x, ab = dense(robot, s.q), pp.articulated_inertias(robot, s.q)
+    ab = pp.articulated_inertias(robot, s.q)
     n = robot.nb
-    P, G = np.zeros((6 * n, 6 * n)), np.zeros((6 * n, robot.nv))
+    own, gain = np.zeros((6 * n, 6 * n)), np.zeros((6 * n, robot.nv))
     for i, h in enumerate(robot.hinges):
-        P[6 * i : 6 * i + 6, 6 * i : 6 * i + 6] = ab.P[i]
-        G[6 * i : 6 * i + 6, h.v] = ab.G[:, h.v]
+        own[6 * i : 6 * i + 6, 6 * i : 6 * i + 6] = ab.P[i]
+        gain[6 * i : 6 * i + 6, h.v] = ab.G[:, h.v]
     assert (ab.P == np.swapaxes(ab.P, -1, -2)).all()
-    close(x.H @ P @ x.H.T + x.A, ab.D)
-    P_plus = P - G @ x.H @ P
-    close(P - x.E_phi @ P_plus @ x.E_phi.T, x.M, 1e-9)  # M = P − E_φ P⁺ E_φ*
-    K = x.E_phi @ G
-    factor = np.eye(robot.nv) + x.H @ x.phi @ K
-    close(factor @ ab.D @ factor.T, x.mass, 1e-9)  # [SOA] Lemma 4.1
-    psi = np.linalg.inv(np.eye(6 * n) - x.E_phi @ (np.eye(6 * n) - G @ x.H))
-    close(np.linalg.inv(factor), np.eye(robot.nv) - x.H @ psi @ K, 1e-9)  # [SOA] Lemma 4.2
+    x = system(robot, s.q).giving(P=own, G=gain)
+    close(matrix(D, x), ab.D)
+    close(matrix(P - E_phi @ P_plus @ E_phi.T, x), matrix(M, x), 1e-9)
+    factor = I + H @ phi @ K
+    close(matrix(factor @ D @ factor.T, x), matrix(mass, x), 1e-9)  # [SOA] Lemma 4.1
+    close(matrix(factor.inv, x), matrix(I - H @ psi @ K, x), 1e-9)  # [SOA] Lemma 4.2
 
 
 @law

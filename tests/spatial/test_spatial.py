@@ -15,6 +15,7 @@ from numpy.testing import assert_allclose
 
 from phipsi.spatial import (
     ArticulatedInertia,
+    Compliance,
     Force,
     ForceBasis,
     Gain,
@@ -108,14 +109,16 @@ def test_cross_product_is_antisymmetric_and_obeys_jacobi(seed: int) -> None:
 
 
 @seeds
-def test_vector_space_operations(seed: int) -> None:
+@pytest.mark.parametrize("kind", [Motion, Force])
+def test_vector_space_operations(seed: int, kind: Any) -> None:
     rng = np.random.default_rng(seed)
     x, y = rng.standard_normal((2, 6))
-    X, Y = Motion.of(x), Motion.of(y)
-    assert_allclose(dense((X - Y * 2.5 + -X).array), -2.5 * y, atol=TIGHT)
-    assert X.dot(Force.of(y)) == pytest.approx(x @ y)
-    assert dense(Motion.zero().array).tolist() == [0.0] * 6
-    assert type(Force.of(x) + Force.of(y)) is Force
+    X, Y = kind.of(x), kind.of(y)
+    Z = X - Y * 2.5 + -X + kind.zero()
+    assert type(Z) is kind
+    assert_allclose(dense(Z.array), -2.5 * y, atol=TIGHT)
+    assert dense(kind.zero().array).tolist() == [0.0] * 6
+    assert Motion.of(x).dot(Force.of(y)) == pytest.approx(x @ y)
 
 
 # ---- transforms --------------------------------------------------------------------------------
@@ -235,6 +238,110 @@ def test_bases_multiply_as_matrices(seed: int) -> None:
     assert_allclose(dense((motions @ x).array), A @ x, atol=TIGHT)
     assert_allclose(dense((forces @ x).array), A @ x, atol=TIGHT)
     assert_allclose(dense(HingeMap(motions) @ Force.of(f)), A.T @ f, atol=TIGHT)
+
+
+# ---- compliances -------------------------------------------------------------------------------
+
+
+def random_compliance(rng: np.random.Generator, rank: int = 6) -> tuple[Compliance, np.ndarray]:
+    root = rng.standard_normal((6, rank))
+    Y = rot.scalars(root @ root.T)
+    return Compliance(Y[:3, :3], Y[:3, 3:], Y[3:, 3:]), dense(Y)
+
+
+def hinge(columns: Any) -> HingeMap:
+    return HingeMap(MotionBasis(tuple(Motion.of(c.tolist()) for c in columns)))
+
+
+HINGES: list[Any] = [
+    *(np.eye(6)[list(axes)] for axes in ((), (2,), (4,), (0, 3), (0, 1, 2), (2, 3, 4), range(6))),
+    -np.eye(6)[[5, 1]],
+    *(np.random.default_rng(r).standard_normal((r, 6)) for r in (1, 2, 3, 6)),
+    np.vstack((np.eye(6)[1], [0.6, 0.8, 0.0, 0.0, 0.0, 0.0])),
+]
+"""H of all kinds: coordinates, others, both."""
+hinges = pytest.mark.parametrize("H", HINGES, ids=range(len(HINGES)))
+
+
+@seeds
+def test_compliance_matches_its_matrix(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    (Y, dense_Y), (Z, dense_Z) = random_compliance(rng), random_compliance(rng, 2)
+    F = rng.standard_normal((6, 3))
+    assert_allclose(dense(Y.matrix), dense_Y, atol=TIGHT)
+    assert_allclose(dense((Y + Z).matrix), dense_Y + dense_Z, atol=TIGHT)
+    assert_allclose(dense((Y @ Force.of(F[:, 0])).array), dense_Y @ F[:, 0], atol=TIGHT)
+    basis = Y @ ForceBasis(tuple(Force.of(c) for c in F.T))
+    assert isinstance(basis, MotionBasis)
+    assert_allclose(dense(basis.matrix), dense_Y @ F, atol=TIGHT)
+    assert not dense(Compliance.zero().matrix).any()
+
+
+@seeds
+def test_compliance_carried_to_the_child(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    (Y, dense_Y), T = random_compliance(rng), random_transform(rng)
+    moved, phi = Y.carried(T).matrix, phi_matrix(T)
+    assert_allclose(dense(moved), phi.T @ dense_Y @ phi, atol=1e-12 * np.abs(dense_Y).max())
+    assert (moved == moved.T).all()
+
+
+@seeds
+@hinges
+@pytest.mark.parametrize("armature", [0.0, 0.3])
+@pytest.mark.parametrize("rank", [0, 2, 6])
+def test_compliance_through_a_hinge(seed: int, H: Any, armature: float, rank: int) -> None:
+    rng = np.random.default_rng(seed)
+    (P, dense_P), (Y, dense_Y) = random_articulated(rng), random_compliance(rng, rank)
+    A = armature * np.arange(len(H))
+    D = H @ dense_P @ H.T + np.diag(A)
+    taubar = np.eye(6) - dense_P @ H.T @ np.linalg.solve(D, H)
+    expected = taubar.T @ dense_Y @ taubar + H.T @ np.linalg.solve(D, H)
+    found = Y.through(P.gain(hinge(H), rot.scalars(A)), hinge(H)).matrix
+    scale = 1e-13 * np.linalg.cond(dense_P) * max(1.0, np.abs(dense_Y).max())
+    assert_allclose(dense(found), expected, atol=scale)
+    assert (found == found.T).all()
+
+
+@seeds
+def test_inverses_solve(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    (P, dense_P), (Y, dense_Y) = random_articulated(rng), random_compliance(rng, 6)
+    x = rng.standard_normal(6)
+    motion, force = P.inv @ Force.of(x), Y.inv @ Motion.of(x)
+    assert (type(motion), type(force)) == (Motion, Force)
+    assert_allclose(dense_P @ dense(motion.array), x, atol=1e-11)
+    assert_allclose(dense_Y @ dense(force.array), x, atol=1e-14 * np.linalg.cond(dense_Y))
+
+
+# ---- passive and active freedoms ---------------------------------------------------------------
+
+
+@seeds
+@hinges
+@pytest.mark.parametrize("armature", [0.0, 0.3])
+def test_masked_gain_is_that_of_the_passive_rows(seed: int, H: Any, armature: float) -> None:
+    rng = np.random.default_rng(seed)
+    P, dense_P = random_articulated(rng)
+    A = rot.scalars(armature * np.arange(len(H)))
+    for bits in itertools.product((0.0, 1.0), repeat=len(H)):
+        p = rot.scalars(bits)
+        H_p, on = hinge(H).masked(p), np.array(bits, bool)
+        whole = [axis if b else None for axis, b in zip(hinge(H).axes, bits, strict=True)]
+        assert H_p.axes == whole
+        G = P.gain(H_p, A * p + (1.0 - p))
+        expected = np.zeros((6, len(H)))
+        D = H[on] @ dense_P @ H[on].T + np.diag(dense(A)[on])
+        expected[:, on] = dense_P @ H[on].T @ np.linalg.inv(D)
+        tolerance = 1e-13 * np.linalg.cond(dense_P)
+        assert_allclose(dense(G.matrix), expected, atol=tolerance)
+        assert not dense(G.matrix)[:, ~on].any()
+        plus = P.released(G).matrix
+        scale = tolerance * np.abs(dense_P).max()
+        assert_allclose(dense(plus), dense_P - expected @ H @ dense_P, atol=scale)
+        assert (plus == plus.T).all()
+        x = rng.standard_normal(len(H))
+        assert_allclose(dense((G @ rot.scalars(x)).array), expected @ x, atol=10 * tolerance)
 
 
 # ---- pivots ------------------------------------------------------------------------------------

@@ -4,60 +4,24 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from phipsi.algorithms.newton_euler import under_gravity
 from phipsi.model import Robot
-from phipsi.spatial import Motion
-from phipsi.sweeps import (
-    Children,
-    columns,
-    diagonal,
-    forest,
-    gather,
-    inward,
-    outward,
-    program,
-    stack,
-)
+from phipsi.operators import C, T, mass
+from phipsi.operators.on import compute
+from phipsi.operators.recursions import riccati
+from phipsi.sweeps import columns, diagonal, forest, inward, program, stack
+
+ACCELERATION = mass.inv @ (T - C)
 
 
-def riccati(k: Any, children: Children) -> dict[str, Any]:
-    """P = M + Σ φP⁺φ*,  D = HPH* + A,  G = PH*D⁻¹,  P⁺ = P − GHP   [BI] Alg 2.2, [SOA] (4.1)"""
-    P = children.sum(lambda c: c.phi.congruence(c.P_plus), k.M.articulated)
-    G = P.gain(k.H, k.A)
-    return {"P": P, "D": G.D, "G": G, "P_plus": P.released(G)}
-
-
-def residual(k: Any, children: Children) -> dict[str, Any]:
-    """The Riccati step and  z = u + Σ φz⁺,  ε = T − Hz,  ν = D⁻¹ε,  z⁺ = z + Gε   [BI] Alg 2.3"""
-    articulated = riccati(k, children)
-    D, G = articulated["D"], articulated["G"]
-    z = children.sum(lambda c: c.phi @ c.z_plus, k.load)
-    eps = k.tau - k.H @ z
-    return {**articulated, "nu": D.solve(eps), "z_plus": z + G @ eps}
-
-
-def accelerate(k: Any, parent: Any) -> dict[str, Any]:
-    """λ⁺ = φ*λ_p,  β̇ = ν − G*λ⁺,  λ = λ⁺ + H*β̇   [BI] Alg 2.3, [SOA] (4.8)"""
-    lam_plus = k.phi.T @ parent.lam
-    qdd = k.nu - k.G.T @ lam_plus
-    return {"qdd": qdd, "lam": lam_plus + k.H.T @ qdd}
-
-
-@program(joint_space=True)
+@program(joint_space=True, equation=ACCELERATION)
 def forward_dynamics(robot: Robot, q: Any, v: Any, tau: Any, *, external: Any = None) -> Any:
-    """Joint accelerations from joint forces: β̇ = (I−HψK)*D⁻¹(I−HψK)(T − Hφu), u = Mā + b.
+    """Joint accelerations from joint forces: β̇ = 𝓜⁻¹(T − C) ([SOA] Alg FD, [BI] Alg 2.3).
 
-    [SOA] Alg FD, [BI] Alg 2.3 with its bias accelerations ā (β̇ = 0, gravity included) in the loads
-    u. Armature and external forces included; `tau` is the total joint force (add `passive_forces`
-    if wanted). Returns (…, nv) [rad/s² or m/s²]. Cost O(N).
+    Its cheapest form is (I−HψK)*D⁻¹(T − Hψ(KT + u)), u = Mφ*a + b: bias accelerations, gravity
+    included, in the loads. Armature and external forces included; `tau` is the total joint force
+    (add `passive_forces` if wanted). Returns (…, nv) [rad/s² or m/s²]. Cost O(N).
     """
-    still = np.zeros(robot.nv)
-    x = under_gravity(robot, forest(robot, q, v=v, qdd=still, tau=tau, external=external))
-    x = inward(residual, x)
-    x = outward(accelerate, x, lam=Motion.zero())
-    return gather(x, "qdd")
+    return compute(ACCELERATION, robot, q, v, T=tau, external=external)
 
 
 class Articulated(NamedTuple):

@@ -9,6 +9,8 @@ import numpy as np
 from phipsi.algorithms.kinematics import center_of_mass, first_moment, moving, posed
 from phipsi.algorithms.mass_matrix import composite
 from phipsi.model import ModelError, Robot
+from phipsi.operators import A, M, V, beta
+from phipsi.operators.on import compute
 from phipsi.spatial import Force, Transform
 from phipsi.spatial import rotation as rot
 from phipsi.sweeps import Forest, columns, forest, inward, local, program, total
@@ -16,15 +18,13 @@ from phipsi.sweeps import Forest, columns, forest, inward, local, program, total
 ABOUT = ("world", "com", "base")
 
 
-@program
+ENERGY = 0.5 * (V.T @ M @ V + beta.T @ A @ beta)
+
+
+@program(joint_space=True, equation=ENERGY)
 def kinetic_energy(robot: Robot, q: Any, v: Any) -> Any:
-    """½ Σ V*MV + ½ β*Aβ = ½ β*𝓜β. Returns (…) [J]. Cost O(N)."""
-
-    def energy(k: Any) -> dict[str, Any]:
-        """½ (V*MV + β*Aβ)"""
-        return {"energy": 0.5 * (k.V.dot(k.M @ k.V) + (k.A * k.v) @ k.v)}
-
-    return total(local(energy, moving(forest(robot, q, v=v))), "energy", 0.0)
+    """½ V*MV + ½ β*Aβ = ½ β*𝓜β. Returns (…) [J]. Cost O(N)."""
+    return compute(ENERGY, robot, q, v)
 
 
 @program

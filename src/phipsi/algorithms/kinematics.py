@@ -8,6 +8,7 @@ import numpy as np
 
 from phipsi.conventions import REFERENCES, WORLD
 from phipsi.model import ModelError, Robot
+from phipsi.operators.recursions import velocity
 from phipsi.spatial import Motion, MotionBasis, Transform, TransposedTransform
 from phipsi.spatial import rotation as rot
 from phipsi.sweeps import (
@@ -28,13 +29,6 @@ from phipsi.sweeps import (
 def pose(k: Any, parent: Any) -> dict[str, Any]:
     """X = X_p φ"""
     return {"pose": parent.pose @ k.phi}
-
-
-def velocity(k: Any, parent: Any) -> dict[str, Any]:
-    """V = φ*V_p + Δ,  Δ = H*β,  a = ad(V)Δ + Ḣ*β   [BI] Alg 2.1"""
-    Delta = k.H.T @ k.v
-    V = k.phi.T @ parent.V + Delta
-    return {"V": V, "Delta": Delta, "a": V.cross(Delta) + k.H_rate(k.v)}
 
 
 def acceleration(k: Any, parent: Any) -> dict[str, Any]:

@@ -8,7 +8,9 @@ import numpy as np
 
 from phipsi.algorithms.kinematics import acceleration, moving
 from phipsi.model import Robot
-from phipsi.spatial import ForceBasis, Motion, RigidMotion, SpatialInertia
+from phipsi.operators import C, beta_dot, mass
+from phipsi.operators.on import compute
+from phipsi.spatial import ForceBasis, Motion, SpatialInertia
 from phipsi.spatial import rotation as rot
 from phipsi.sweeps import (
     Children,
@@ -29,40 +31,31 @@ def against_gravity(robot: Robot) -> Any:
     return -rot.scalars(robot.gravity)
 
 
-def loaded(k: Any, parent: Any) -> dict[str, Any]:
-    """X = (ω, α, a): φ*X_p through the hinge with Δ = H*β,  load = Mα + b of X   [BI-c] (2.2)"""
-    X = (k.phi.T @ parent.X).through(k.H.T @ k.v, k.H.T @ k.qdd + k.H_rate(k.v))
-    return {"X": X, "load": k.M.inertial(X) - k.f_ext}
-
-
 def collect(k: Any, children: Children) -> dict[str, Any]:
     """f = Mα + b + Σ φf,  T = Hf   [BI] Alg 2.1, [SOA] (3.3)"""
     f = children.sum(lambda c: c.phi @ c.f, k.load)
     return {"f": f, "T": k.H @ f}
 
 
-def under_gravity(robot: Robot, x: Forest) -> Forest:
-    """Every body's `load`: the force that its motion at rates v and accelerations qdd takes."""
-    return outward(loaded, x, X=RigidMotion.accelerated(against_gravity(robot)))
+FORCE = mass @ beta_dot + C
 
 
-@program(joint_space=True)
+@program(joint_space=True, equation=FORCE)
 def inverse_dynamics(robot: Robot, q: Any, v: Any, a: Any, *, external: Any = None) -> Any:
     """Joint forces for joint accelerations a: T = 𝓜β̇ + C ([BI] Alg 2.1, [SOA] (3.1)-(3.6)).
 
     Gravity, armature and external forces included. Returns (…, nv) [N·m or N]. Cost O(N).
     """
-    x = under_gravity(robot, forest(robot, q, v=v, qdd=a, external=external))
-    return gather(inward(collect, x), "T") + robot.joint_data("armature") * np.asarray(a)
+    return compute(FORCE, robot, q, v, beta_dot=a, external=external)
 
 
-@program
+@program(joint_space=True, equation=C)
 def bias_force(robot: Robot, q: Any, v: Any, *, external: Any = None) -> Any:
     """The joint force at zero joint acceleration: C = Hφ(Mφ*a + b) ([UA] (3.4), [DL] (4.2)).
 
     Coriolis, gyroscopic, gravity and external terms. Returns (…, nv) [N·m or N]. Cost O(N).
     """
-    return inverse_dynamics(robot, q, v, np.zeros(robot.nv), external=external)
+    return compute(C, robot, q, v, external=external)
 
 
 @program
@@ -71,7 +64,7 @@ def gravity_force(robot: Robot, q: Any) -> Any:
 
     Returns (…, nv) [N·m or N]. Cost O(N).
     """
-    return inverse_dynamics(robot, q, np.zeros(robot.nv), np.zeros(robot.nv))
+    return bias_force(robot, q, np.zeros(robot.nv))
 
 
 @program

@@ -3,7 +3,8 @@
 Vectors are NumPy object arrays of scalars; symmetric blocks are symmetric by construction.
 """
 
-from phipsi.spatial.factor import Pivot
+from phipsi.spatial.compliance import Compliance
+from phipsi.spatial.factor import Inverse, Pivot
 from phipsi.spatial.hinge_map import ForceBasis, Gain, HingeMap, MotionBasis
 from phipsi.spatial.inertia import ArticulatedInertia, SpatialInertia
 from phipsi.spatial.rigid_motion import RigidMotion
@@ -13,10 +14,12 @@ from phipsi.spatial.vectors import Force, Motion
 
 __all__ = [
     "ArticulatedInertia",
+    "Compliance",
     "Force",
     "ForceBasis",
     "Gain",
     "HingeMap",
+    "Inverse",
     "Motion",
     "MotionBasis",
     "Pivot",

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
 import numpy as np
+
+from phipsi.spatial.vectors import Force, Motion
+
+X = TypeVar("X", Force, Motion)
+Y = TypeVar("Y", Force, Motion)
 
 
 def column(values: list[Any]) -> Any:
@@ -85,3 +91,15 @@ class Pivot:
             for j in range(i + 1, len(y)):
                 y[i] = y[i] - self.L[j, i] * y[j]
         return column(y)
+
+
+@dataclass(frozen=True, slots=True)
+class Inverse(Generic[X, Y]):
+    """The inverse of a symmetric positive definite 6 × 6 matrix, kept as the factors of that."""
+
+    pivot: Pivot
+    kind: type[Y]
+
+    def __matmul__(self, vector: X) -> Y:
+        """What the matrix makes this vector of."""
+        return self.kind.of(self.pivot.solve(vector.array))

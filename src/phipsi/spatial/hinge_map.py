@@ -56,6 +56,14 @@ class HingeMap:
         rows = [[c.dot(f) for f in other.columns] for c in self.T.columns]
         return np.array(rows, dtype=object)
 
+    def masked(self, p: Any) -> HingeMap:
+        """H_p = diag(p) H: for p of ones and zeros (r numbers) the freedoms with p = 1 alone.
+
+        Its gain for the armature A p + (1 − p) is theirs, with zero columns for the others.
+        """
+        rows = zip(self.T.columns, p, strict=True)
+        return HingeMap(MotionBasis(tuple(h * s for h, s in rows)))
+
     @property
     def axes(self) -> list[tuple[int, float] | None]:
         """For each freedom the coordinate (of six) that it is and its sign, if it is one."""

@@ -7,6 +7,7 @@ from typing import Any, overload
 
 import numpy as np
 
+from phipsi.spatial.factor import Inverse, Pivot
 from phipsi.spatial.hinge_map import ForceBasis, Gain, HingeMap, MotionBasis
 from phipsi.spatial.rigid_motion import RigidMotion
 from phipsi.spatial.rotation import (
@@ -183,6 +184,11 @@ class ArticulatedInertia(Inertia):
     def matrix(self) -> Any:
         """The dense 6 × 6 matrix."""
         return np.block([[self.J, self.C], [self.C.T, self.M]])
+
+    @property
+    def inv(self) -> Inverse[Force, Motion]:
+        """P⁻¹ of a P that is positive definite."""
+        return Inverse(Pivot(self.matrix), Motion)
 
     def force(self, motion: Motion) -> Force:
         """P V = [J ω + C v; C* ω + M v]."""

@@ -3,7 +3,7 @@
 from phipsi.sweeps.forest import Children, Forest, Record, forest
 from phipsi.sweeps.program import Program, program
 from phipsi.sweeps.results import by_body, columns, diagonal, gather, stack, symmetric, total
-from phipsi.sweeps.sweep import climb, inward, local, outward, path, reciprocal
+from phipsi.sweeps.sweep import climb, inward, local, others, outward, path, reciprocal
 
 __all__ = [
     "Children",
@@ -18,6 +18,7 @@ __all__ = [
     "gather",
     "inward",
     "local",
+    "others",
     "outward",
     "path",
     "program",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -14,7 +15,7 @@ import numpy as np
 from phipsi.compile import current
 from phipsi.conventions import WORLD
 from phipsi.model import Body, Hinge, ModelError, Robot
-from phipsi.spatial import Force
+from phipsi.spatial import Force, Motion, Transform
 
 T = TypeVar("T")
 
@@ -71,6 +72,16 @@ class Forest:
         )
         return self.extended(parts)
 
+    def placed(self, kind: type[Force] | type[Motion], **rows: Any) -> Forest:
+        """The same forest with a force or motion of each body, from rows (nb, 6) in the frames that
+        people see (`Body.origin`)."""
+        return self.carrying(**{name: located(self.robot, kind, x) for name, x in rows.items()})
+
+    def carrying(self, **vectors: Sequence[Force] | Sequence[Motion]) -> Forest:
+        """The same forest with a force or motion of each body, in its own frame."""
+        numbers = (self.robot.body_index(k.name) for k in self.records)
+        return self.extended({name: x[i] for name, x in vectors.items()} for i in numbers)
+
     def chain(self, i: int) -> Forest:
         """The forest of the bodies between the world and the i-th, which is the last."""
         way: list[Record] = []
@@ -103,6 +114,21 @@ class Forest:
     def local(self, step: Callable[[Any], dict[str, Any]]) -> Forest:
         """Each body by itself: step(k)."""
         return self.extended([step(k) for k in self.records])
+
+    def others(self, message: Callable[[Any], dict[str, Any]], zero: dict[str, Any]) -> Forest:
+        """The sums of message(c) over the siblings c of each body: those before it and after it."""
+        messages = [message(k) for k in self.records]
+
+        def before(order: Sequence[int]) -> list[dict[str, Any]]:
+            sums: dict[int, dict[str, Any]] = defaultdict(lambda: zero)
+            seen = [zero] * len(messages)
+            for i in order:
+                p = self.parents[i]
+                seen[i], sums[p] = sums[p], added(sums[p], messages[i])
+            return seen
+
+        bodies = range(len(messages))
+        return self.extended(map(added, before(bodies), before(bodies[::-1])))
 
     def path(self, step: Callable[[Any, Any], dict[str, Any]], body: str, value: Any) -> Forest:
         """From a body to the root: step(k, φ(k, body) value)."""
@@ -166,25 +192,23 @@ def forest(robot: Robot, q: Any, *, external: Any = None, **vectors: Any) -> For
     `f_ext` (external force on it), its part of every joint vector given by name (`v`, `tau`, …),
     and with `v` also `H_rate` (the map w → Ḣ* w).
     """
-    forces = external_forces(robot, external)
     if looped(robot):
         from phipsi.sweeps.looped import LoopedForest
 
-        rows = None if external is None else np.stack([f.array for f in forces])
-        return LoopedForest.of(robot, q, rows, vectors)
-    records = []
-    for body, h, force in zip(robot.bodies, robot.hinges, forces, strict=True):
-        parts = {name: np.asarray(x)[h.v] for name, x in vectors.items()}
-        records.append(Record(recorded(body, h, np.asarray(q)[h.q], force, parts)))
-    return Forest(robot, tuple(records), robot.parents)
+        x: Forest = LoopedForest.of(robot, q, vectors)
+    else:
+        records = []
+        for body, h in zip(robot.bodies, robot.hinges, strict=True):
+            parts = {name: np.asarray(x)[h.v] for name, x in vectors.items()}
+            records.append(Record(recorded(body, h, np.asarray(q)[h.q], parts)))
+        x = Forest(robot, tuple(records), robot.parents)
+    return x if external is None else x.carrying(f_ext=external_forces(robot, external))
 
 
-def recorded(
-    body: Body, h: Hinge, q: Any, force: Force, parts: Mapping[str, Any]
-) -> dict[str, Any]:
+def recorded(body: Body, h: Hinge, q: Any, parts: Mapping[str, Any]) -> dict[str, Any]:
     """What is known of one body at its coordinates q and its part of joint vectors."""
     fields: dict[str, Any] = {
-        "name": body.name, "hinge": h, "q": q, "M": body.inertia, "f_ext": force,
+        "name": body.name, "hinge": h, "q": q, "M": body.inertia, "f_ext": Force.zero(),
         "A": np.array(h.armature, dtype=object),
         "phi": h.placement.followed(h.kind.pose(h, q)), "H": h.kind.map(h, q), **parts,
     }  # fmt: skip
@@ -193,13 +217,26 @@ def recorded(
     return fields
 
 
+def added(a: Mapping[str, Any], b: Mapping[str, Any]) -> dict[str, Any]:
+    """The sums of what two mappings hold by the same names, in the order of the first."""
+    return {name: x + b[name] for name, x in a.items()}
+
+
+def located(robot: Robot, kind: type[Force] | type[Motion], rows: Any) -> list[Any]:
+    """The force or motion of each body, in its own frame, from rows (nb, 6) in those people see."""
+    both = zip(robot.bodies, np.asarray(rows), strict=True)
+    return [_at_body(body.origin, kind.of(row)) for body, row in both]
+
+
+def _at_body(placement: Transform, vector: Force | Motion) -> Any:
+    """A vector of a frame on a body, in the frame of the body: φ f or φ⁻* V."""
+    return placement @ vector if isinstance(vector, Force) else placement.inv.T @ vector
+
+
 def external_forces(robot: Robot, external: Any) -> list[Force]:
     """The external force on each body, in its own frame, from {frame: wrench} or (nb, 6)."""
-    if external is None:
-        return [Force.zero()] * robot.nb
     if not isinstance(external, Mapping):
-        rows = zip(robot.bodies, np.asarray(external), strict=True)
-        return [body.origin @ Force.of(row) for body, row in rows]
+        return located(robot, Force, external)
     forces = [Force.zero()] * robot.nb
     for name, wrench in external.items():
         frame = robot.frame(name)
@@ -208,5 +245,5 @@ def external_forces(robot: Robot, external: Any) -> list[Force]:
         if len(wrench) != 6:
             raise ValueError(f"external force on {name!r} needs 6 numbers [moment; force]")
         i = robot.body_index(frame.body)
-        forces[i] = forces[i] + frame.placement @ Force.of(wrench)
+        forces[i] = forces[i] + _at_body(frame.placement, Force.of(wrench))
     return forces

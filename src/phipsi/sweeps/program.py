@@ -60,6 +60,7 @@ class Program(Generic[P, R]):
         shapes: Mapping[str, Shape] | None = None,
         static: Sequence[str] = (),
         joint_space: bool = False,
+        equation: Any = None,
     ) -> None:
         functools.update_wrapper(self, function)
         self.function = function
@@ -69,6 +70,8 @@ class Program(Generic[P, R]):
             raise TypeError(f"program {self.name} needs the robot as its first parameter")
         self.parameters = {p.name: p for p in parameters[1:]}
         self.joint_space = joint_space
+        self.equation = equation
+        """The operator expression that it is, if it is one."""
         self.shapes = {**STANDARD, **(shapes or {})}
         self.options = {
             p.name: OPTIONS[p.annotation] for p in parameters if p.annotation in OPTIONS
@@ -146,7 +149,8 @@ class Program(Generic[P, R]):
         vector code for this machine)."""
         match stage:
             case "operators":
-                return inspect.getdoc(self) or self.name
+                own = [] if self.equation is None else [str(self.equation.simplify(trace=True))]
+                return "\n\n".join([inspect.getdoc(self) or self.name, *own])
             case "sweeps":
                 with logged_sweeps() as log:
                     operations = self.graph(robot, **arguments).operations
@@ -311,6 +315,7 @@ def program(
     shapes: Mapping[str, Shape] | None = None,
     static: Sequence[str] = (),
     joint_space: bool = False,
+    equation: Any = None,
 ) -> Callable[[Callable[P, R]], Program[P, R]]: ...
 def program(
     function: Callable[..., Any] | None = None,
@@ -318,6 +323,7 @@ def program(
     shapes: Mapping[str, Shape] | None = None,
     static: Sequence[str] = (),
     joint_space: bool = False,
+    equation: Any = None,
 ) -> Any:
     """Make a function of (robot, arrays...) a `Program`.
 
@@ -327,7 +333,8 @@ def program(
     `shapes={"gain": ("nv", "nv"), "t": ()}`, where a string is a size of the robot. Known already:
     q, v, a, tau, external. `joint_space=True` promises that the result is the same for every robot
     with the same joint-space dynamics (no body's own frame, inertia or force is part of it): it is
-    then traced on one that takes fewer operations (`Robot.equivalent`).
+    then traced on one that takes fewer operations (`Robot.equivalent`). `equation` is the operator
+    expression that the program computes, for `show`.
 
     >>> import numpy as np, phipsi as pp
     >>> @pp.program
@@ -339,5 +346,5 @@ def program(
     (5, 2)
     """
     if function is None:
-        return lambda f: Program(f, shapes, static, joint_space)
-    return Program(function, shapes, static, joint_space)
+        return lambda f: Program(f, shapes, static, joint_space, equation)
+    return Program(function, shapes, static, joint_space, equation)

@@ -6,6 +6,7 @@ is a parent: the world has a record too. It returns the new fields of the body's
     outward(step, x, **world)     step(k, parent)     base → tip, values scattered to children
     inward(step, x)               step(k, children)   tip → base, values gathered from children
     local(step, x)                step(k)             each body by itself
+    others(message, x, **zero)    message(c)          summed over the siblings c of each body
     path(step, x, body, value)    step(k, value)      from one body to the root, φ at each step
     climb(begin, x)               the blocks of H φ X for X block diagonal
     reciprocal(answer, meet, x)   a symmetric matrix by unit vectors, each along one path alone
@@ -45,6 +46,16 @@ def local(step: Callable[[Any], dict[str, Any]], x: Forest) -> Forest:
     """Each body by itself: step(k)."""
     note("local", step)
     return x.local(step)
+
+
+def others(message: Callable[[Any], dict[str, Any]], x: Forest, **zero: Any) -> Forest:
+    """Each body from its siblings: the fields that message(c) gives, summed over the other children
+    c of the same parent (or of the world); `zero` has the sum over none for each of the fields.
+
+    Sums over those before and those after, never a total less a body's own: nothing cancels. O(N).
+    """
+    note("others", message)
+    return x.others(message, zero)
 
 
 def path(step: Callable[[Any, Any], dict[str, Any]], x: Forest, body: str, value: Any) -> Forest:

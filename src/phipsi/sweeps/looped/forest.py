@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from phipsi.compile import Node, tracing
 from phipsi.model import Body, Hinge, Robot
-from phipsi.spatial import Force
-from phipsi.sweeps.forest import Children, Forest, Record, recorded
+from phipsi.spatial import Force, Motion
+from phipsi.sweeps.forest import Children, Forest, Record, added, recorded
 from phipsi.sweeps.looped.records import BodyRecord, LoopedRecord
 from phipsi.sweeps.looped.scalars import given, mapped, taken
 from phipsi.sweeps.looped.traces import Column, Shared, Sweep, SweepTracer, plain
@@ -52,22 +52,18 @@ class LoopedForest(Forest):
         self.robot, self.parents = shared.robot, shared.robot.parents
 
     @classmethod
-    def of(cls, robot: Robot, q: Any, forces: Any, vectors: Mapping[str, Any]) -> LoopedForest:
-        """The forest that every algorithm starts from; `forces` (nb, 6) or None."""
+    def of(cls, robot: Robot, q: Any, vectors: Mapping[str, Any]) -> LoopedForest:
+        """The forest that every algorithm starts from."""
         shared = Shared(robot)
         at_q = shared.vector(np.asarray(q).reshape(-1), [h.q.start for h in robot.hinges])
-        pushed = (
-            None if forces is None else shared.vector(forces.reshape(-1), 6 * np.arange(robot.nb))
-        )
         x = cls(shared, {}, {}).given(**vectors)
 
         def start(tracer: SweepTracer, body: Body, hinge: Hinge) -> dict[str, Any]:
             def part(vector: int, size: int) -> Any:
                 return shared.part(tracer, vector, size)
 
-            force = Force.zero() if pushed is None else Force.of(part(pushed, 6))
             parts = {name: part(number, hinge.kind.nv) for name, number in x.vectors.items()}
-            return recorded(body, hinge, part(at_q, hinge.kind.nq), force, parts)
+            return recorded(body, hinge, part(at_q, hinge.kind.nq), parts)
 
         shared.start = start
         return x
@@ -87,6 +83,20 @@ class LoopedForest(Forest):
         new = {n: self.shared.vector(np.asarray(x).reshape(-1), starts) for n, x in vectors.items()}
         fields = {name: value for name, value in self.fields.items() if name not in new}
         return LoopedForest(self.shared, {**self.vectors, **new}, fields)
+
+    def carrying(self, **vectors: Sequence[Force] | Sequence[Motion]) -> LoopedForest:
+        """The same forest with a force or motion of each body, in its own frame."""
+        starts, shared = 6 * np.arange(self.robot.nb), self.shared
+        numbers = {
+            name: (type(x[0]), shared.vector(np.concatenate([v.array for v in x]), starts))
+            for name, x in vectors.items()
+        }
+
+        def read(k: Any, tracer: SweepTracer) -> dict[str, Any]:
+            return {n: kind.of(shared.part(tracer, x, 6)) for n, (kind, x) in numbers.items()}
+
+        sweep = Sweep(shared)
+        return self._closed(sweep, self._each(sweep, read))
 
     def base(self, sweep: Sweep, kind: int) -> dict[str, Any]:
         """What every body has from the start: its own numbers, φ and H at q, …"""
@@ -123,6 +133,32 @@ class LoopedForest(Forest):
         on = set(way)
         records = (BodyRecord(swept if i in on else self, i, {}) for i in range(self.robot.nb))
         return Forest(self.robot, tuple(records), self.parents)
+
+    def others(self, message: Callable[[Any], dict[str, Any]], zero: dict[str, Any]) -> Forest:
+        """The sums of message(c) over the siblings c of each body: those before it and after it."""
+        nb, last = self.robot.nb, dict[int, int]()
+        previous, following = np.full((2, nb + 1), nb)
+        for i, p in enumerate(self.parents):
+            previous[i] = last.get(p, nb)
+            following[previous[i]] = last[p] = i
+        messages = self.local(message)
+
+        def before(order: Any, sources: Any) -> list[Any]:
+            def sweep() -> Sweep:
+                loop = Sweep(self.shared, order)
+                loop.sources = sources
+                return loop
+
+            def add(k: Any, sibling: Any) -> dict[str, Any]:
+                own = {name: getattr(k, name) for name in zero}
+                return {"before": sibling.sums, "sums": added(sibling.sums, own)}
+
+            return messages._along(sweep, add, {"sums": zero}).fields["before"]
+
+        bodies = np.arange(nb)
+        sides = {"left": before(bodies, previous), "right": before(bodies[::-1], following)}
+        both = LoopedForest(self.shared, {}, sides).local(lambda k: added(k.left, k.right))
+        return self._with({name: both.fields[name] for name in zero})
 
     def _along(
         self,
@@ -185,11 +221,14 @@ class LoopedForest(Forest):
         """The forest with the fields that a sweep gave, kind by kind."""
         sweep.close()
         names = {name for new in fields for name in new}
-        values = {name: [new.get(name) for new in fields] for name in names}
+        return self._with({name: [new.get(name) for new in fields] for name in names})
+
+    def _with(self, values: Mapping[str, list[Any]]) -> LoopedForest:
+        """The forest with further fields, kind by kind."""
         vectors = {name: number for name, number in self.vectors.items() if name not in values}
         return LoopedForest(self.shared, vectors, {**self.fields, **values})
 
-    def local(self, step: Callable[[Any], dict[str, Any]]) -> Forest:
+    def local(self, step: Callable[[Any], dict[str, Any]]) -> LoopedForest:
         """Each body by itself."""
         sweep = Sweep(self.shared)
         return self._closed(sweep, self._each(sweep, lambda k, t: step(k)))

@@ -100,15 +100,21 @@ class SweepTracer(Tracer):
             return self.lift(x.value)
         if x.op == "input":
             return self.read(then.key(x))
-        if x.index not in then.remembered and then.work(x) <= AGAIN:
+        if x.index not in then.remembered and then.work(x) < np.inf:
             return RULES[x.op](*(self.lift(a) for a in x.args))
         return self.read(("own", then.sweep, then.kept(x)))
 
-    def work(self, x: Node) -> float:
-        """Operations to compute a value again from what is read or kept."""
+    def work(self, x: Node, most: float = AGAIN) -> float:
+        """Operations to compute a value again from what is read or kept; infinite if more than
+        `most`, which bounds the search."""
         if x.op in ("const", "input") or x.index in self.remembered:
             return 0.0
-        return 1.0 + sum(map(self.work, x.args)) if x.op in RULES else np.inf
+        if x.op not in RULES or most < 1.0:
+            return np.inf
+        done = 1.0
+        for a in x.args:
+            done += self.work(a, most - done)
+        return done
 
     def kept(self, x: Node) -> Column:
         """The column in which a value of this trace is kept."""

@@ -1,0 +1,531 @@
+"""Expressions of operators: what they are made of, and the algebra that needs no identity.
+
+A closed set: `Leaf` (a symbol), `Adjoint` and `Inverse` of one, `Sum` (with numbers), `Product`,
+`Identity`, `Zero`, `LogDet`. Expressions are hash-consed: equal ones are the same object. They are
+built by `@`, `+`, `−`, numbers, `.T`, `.inv`, `** 0.5`; adjoints are carried down to the symbols.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from fractions import Fraction
+from functools import reduce
+from numbers import Rational, Real
+from typing import TYPE_CHECKING, Any, ClassVar
+from weakref import WeakValueDictionary
+
+from phipsi.operators.spaces import SCALARS, Space, SpaceError
+
+if TYPE_CHECKING:
+    from phipsi.operators.explain import Explanation
+    from phipsi.operators.on import LinearOperator
+    from phipsi.operators.simplify import Derivation
+    from phipsi.operators.symbols import Symbol
+
+
+class Expression:
+    """An operator from `domain` to `codomain`; a vector is one from the numbers."""
+
+    codomain: Space
+    domain: Space
+    _key: Any
+    _known: ClassVar[WeakValueDictionary[Any, Expression]] = WeakValueDictionary()
+
+    __slots__ = ("__weakref__", "_key", "codomain", "domain")
+    __array_ufunc__ = None  # arrays on the left leave the operation to us
+
+    @classmethod
+    def _made(cls, key: Any, codomain: Space, domain: Space) -> Any:
+        """The one expression of this class with this key."""
+        whole = (cls, key)
+        found = cls._known.get(whole)
+        if found is None:
+            found = object.__new__(cls)
+            found._key, found.codomain, found.domain = key, codomain, domain
+            cls._known[whole] = found
+        return found
+
+    def __reduce__(self) -> Any:
+        from phipsi.operators.parse import parse
+
+        return parse, (str(self.ascii),)
+
+    # ---- algebra -------------------------------------------------------------------------------
+
+    @property
+    def T(self) -> Expression:
+        """The adjoint: the transposed matrix."""
+        raise NotImplementedError
+
+    @property
+    def inv(self) -> Expression:
+        """The inverse."""
+        return inverse(self)
+
+    @property
+    def logdet(self) -> Expression:
+        """log det, a number."""
+        return LogDet.of(self)
+
+    def __matmul__(self, other: Any) -> Expression:
+        return product([self, _operand(self, other)])
+
+    def __rmatmul__(self, other: Any) -> Expression:
+        raise TypeError(f"an array times {self}: {_HINT}")
+
+    def __add__(self, other: Any) -> Expression:
+        return add([(Fraction(1), self), (Fraction(1), _operand(self, other))])
+
+    def __sub__(self, other: Any) -> Expression:
+        return add([(Fraction(1), self), (Fraction(-1), _operand(self, other))])
+
+    def __neg__(self) -> Expression:
+        return add([(Fraction(-1), self)])
+
+    def __mul__(self, number: Any) -> Expression:
+        if isinstance(number, Expression):
+            raise TypeError(f"{self} * {number}: products of operators are written with @")
+        return add([(_number(number), self)])
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, number: Any) -> Expression:
+        return add([(1 / _number(number), self)])
+
+    def __pow__(self, power: Any) -> Expression:
+        if isinstance(power, int) or power in (1.0, -1.0):
+            base = self if power > 0 else self.inv
+            return reduce(lambda x, y: x @ y, [base] * abs(int(power)), IDENTITY)
+        root = self.root if isinstance(self, Leaf) else None
+        if root is None or abs(power) != 0.5:
+            raise TypeError(f"{self} ** {power}: whole powers, and D ** 0.5 and D ** -0.5, exist")
+        return root if power > 0 else root.inv
+
+    # ---- parts ---------------------------------------------------------------------------------
+
+    @property
+    def terms(self) -> tuple[tuple[Fraction, Expression], ...]:
+        """The expression as a sum: (number, term)."""
+        return ((Fraction(1), self),)
+
+    @property
+    def factors(self) -> tuple[Expression, ...]:
+        """The expression as a product."""
+        return (self,)
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        """The expressions it is made of."""
+        return ()
+
+    @property
+    def leaves(self) -> set[Leaf]:
+        """The symbols in it."""
+        return {leaf for part in self.parts for leaf in part.leaves}
+
+    def replaced(self, what: Mapping[Expression, Expression]) -> Expression:
+        """The same expression with symbols (and their adjoints) replaced."""
+        raise NotImplementedError
+
+    # ---- what one asks of an expression --------------------------------------------------------
+
+    @property
+    def ascii(self) -> str:
+        """As Python writes it: H @ phi.T."""
+        from phipsi.operators.text import ASCII
+
+        return ASCII.text(self)
+
+    @property
+    def latex(self) -> str:
+        """As LaTeX writes it."""
+        from phipsi.operators.text import LATEX
+
+        return LATEX.text(self)
+
+    def __str__(self) -> str:
+        from phipsi.operators.text import UNICODE
+
+        return UNICODE.text(self)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_latex_(self) -> str:
+        return f"$\\displaystyle {self.latex}$"
+
+    def simplify(self, *, trace: bool = False, assume: Iterable[str] = ()) -> Any:
+        """The normal form by the identities of the papers; with `trace` the whole `Derivation`.
+
+        `assume` names what may be taken for granted: "no armature", "serial", "free base".
+        """
+        from phipsi.operators.simplify import derive
+
+        derivation: Derivation = derive(self, assume)
+        return derivation if trace else derivation.result
+
+    def explain(self, robot: Any = None, **how: Any) -> Explanation:
+        """The derivation, the recursion, the meaning of each symbol and the cost; see `explain`."""
+        from phipsi.operators.explain import explain
+
+        return explain(self, robot, **how)
+
+    def on(self, robot: Any, q: Any, v: Any = None, **how: Any) -> LinearOperator:
+        """The operator of a robot at a configuration; see `LinearOperator`."""
+        from phipsi.operators.on import LinearOperator
+
+        return LinearOperator(self, robot, q, v, **how)
+
+    def evaluate(self, robot: Any, q: Any, v: Any = None, **vectors: Any) -> Any:
+        """The value of a vector or a number: `(mass.inv @ T).evaluate(robot, q, T=tau)`."""
+        from phipsi.operators.on import evaluate
+
+        return evaluate(self, robot, q, v, **vectors)
+
+
+_HINT = "an expression belongs to no robot; give it one first, expression.on(robot, q) @ array"
+
+
+def _operand(left: Expression, other: Any) -> Expression:
+    if isinstance(other, Expression):
+        return other
+    raise TypeError(f"{left} with a {type(other).__name__}: {_HINT}")
+
+
+def _number(x: Any) -> Fraction:
+    if not isinstance(x, Real):
+        raise TypeError(f"an operator can be scaled by a number, not by a {type(x).__name__}")
+    return Fraction(x) if isinstance(x, Rational) else Fraction(float(x))
+
+
+class Leaf(Expression):
+    """A symbol, for B and J with its frames."""
+
+    __slots__ = ("frames", "symbol")
+    symbol: Symbol
+    frames: tuple[str, ...]
+
+    @classmethod
+    def of(cls, symbol: Symbol, frames: tuple[str, ...] = ()) -> Leaf:
+        """The leaf of a symbol, at frames if it has them."""
+        leaf = cls._made((symbol.name, frames), *symbol.spaces(frames))
+        leaf.symbol, leaf.frames = symbol, frames
+        return leaf
+
+    @property
+    def T(self) -> Expression:
+        """The adjoint."""
+        return self if self.symbol.symmetric else Adjoint.of(self)
+
+    @property
+    def definition(self) -> Expression:
+        """What the symbol stands for, in simpler ones."""
+        return self.symbol.defined(self.frames)
+
+    @property
+    def meaning(self) -> str:
+        """What it is, in words."""
+        return self.symbol.meaning
+
+    @property
+    def root(self) -> Expression | None:
+        """Its square root, for D and D_p."""
+        from phipsi.operators.symbols import ROOTS
+
+        return ROOTS.get(self)
+
+    @property
+    def leaves(self) -> set[Leaf]:
+        """Itself."""
+        return {self}
+
+    def replaced(self, what: Mapping[Expression, Expression]) -> Expression:
+        """What stands for it, or itself."""
+        return what.get(self, self)
+
+
+class Adjoint(Expression):
+    """The adjoint of a symbol that is not its own."""
+
+    __slots__ = ("leaf",)
+    leaf: Leaf
+
+    @classmethod
+    def of(cls, leaf: Leaf) -> Adjoint:
+        """leaf*."""
+        adjoint = cls._made(leaf, leaf.domain.dual, leaf.codomain.dual)
+        adjoint.leaf = leaf
+        return adjoint
+
+    @property
+    def T(self) -> Expression:
+        """The symbol."""
+        return self.leaf
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        """The symbol."""
+        return (self.leaf,)
+
+    def replaced(self, what: Mapping[Expression, Expression]) -> Expression:
+        """The adjoint of what stands for the symbol."""
+        return self.leaf.replaced(what).T
+
+
+class Inverse(Expression):
+    """The inverse of a symbol, its adjoint, a sum or a product."""
+
+    __slots__ = ("inner",)
+    inner: Expression
+
+    @classmethod
+    def of(cls, inner: Expression) -> Inverse:
+        """inner⁻¹."""
+        made = cls._made(inner, inner.domain, inner.codomain)
+        made.inner = inner
+        return made
+
+    @property
+    def T(self) -> Expression:
+        """The inverse of the adjoint."""
+        return inverse(self.inner.T)
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        """What is inverted."""
+        return (self.inner,)
+
+    def replaced(self, what: Mapping[Expression, Expression]) -> Expression:
+        """The inverse with symbols replaced."""
+        return inverse(self.inner.replaced(what))
+
+
+class LogDet(Expression):
+    """log det of a square operator."""
+
+    __slots__ = ("inner",)
+    inner: Expression
+
+    @classmethod
+    def of(cls, inner: Expression) -> LogDet:
+        """log det inner."""
+        _check_square(inner, "determinant")
+        made = cls._made(inner, SCALARS, SCALARS)
+        made.inner = inner
+        return made
+
+    @property
+    def T(self) -> Expression:
+        """A number is its own adjoint."""
+        return self
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        """The operator."""
+        return (self.inner,)
+
+    def replaced(self, what: Mapping[Expression, Expression]) -> Expression:
+        """The same with symbols replaced."""
+        return LogDet.of(self.inner.replaced(what))
+
+
+class Unit(Expression):
+    """What has no symbols: the identity and zero, of a space or (None) of any that fits."""
+
+    __slots__ = ()
+
+    def replaced(self, what: Mapping[Expression, Expression]) -> Expression:
+        """Itself."""
+        return self
+
+
+ANY = Space("any space", "any space", "any")
+
+
+class Identity(Unit):
+    """I."""
+
+    __slots__ = ()
+
+    @classmethod
+    def of(cls, space: Space) -> Identity:
+        """The identity of a space."""
+        return cls._made(space, space, space)
+
+    @property
+    def T(self) -> Expression:
+        """The identity of the dual space."""
+        return Identity.of(self.domain.dual)
+
+
+class Zero(Unit):
+    """Zero."""
+
+    __slots__ = ()
+
+    @classmethod
+    def of(cls, codomain: Space, domain: Space) -> Zero:
+        """The zero between two spaces."""
+        return cls._made((codomain, domain), codomain, domain)
+
+    @property
+    def T(self) -> Expression:
+        """The zero between the dual spaces."""
+        return Zero.of(self.domain.dual, self.codomain.dual)
+
+
+IDENTITY = Identity.of(ANY)
+ZERO = Zero.of(ANY, ANY)
+
+
+class Product(Expression):
+    """Factors, none of them a product, a unit or scaled."""
+
+    __slots__ = ()
+
+    @property
+    def T(self) -> Expression:
+        """The adjoints in reverse."""
+        return product([factor.T for factor in reversed(self._key)])
+
+    @property
+    def factors(self) -> tuple[Expression, ...]:
+        """The factors."""
+        return self._key
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        """The factors."""
+        return self._key
+
+    def replaced(self, what: Mapping[Expression, Expression]) -> Expression:
+        """The product with symbols replaced."""
+        return product([factor.replaced(what) for factor in self._key])
+
+
+class Sum(Expression):
+    """(number, term) pairs, no term a sum; one pair alone is a scaled term."""
+
+    __slots__ = ()
+
+    @property
+    def T(self) -> Expression:
+        """The sum of the adjoints."""
+        return add([(c, term.T) for c, term in self._key])
+
+    @property
+    def terms(self) -> tuple[tuple[Fraction, Expression], ...]:
+        """The terms."""
+        return self._key
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        """The terms without their numbers."""
+        return tuple(term for _, term in self._key)
+
+    def replaced(self, what: Mapping[Expression, Expression]) -> Expression:
+        """The sum with symbols replaced; its identity may become one of another space."""
+        one = IDENTITY if len(self._key) > 1 else self._key[0][1]
+        return add(
+            [(c, one if isinstance(x, Identity) else x.replaced(what)) for c, x in self._key]
+        )
+
+
+def product(factors: Iterable[Expression]) -> Expression:
+    """The product of operators, or a `SpaceError` that names the two spaces that do not meet."""
+    number, flat = Fraction(1), list[Expression]()
+    for factor in factors:
+        if len(factor.terms) == 1:
+            ((c, factor),) = factor.terms
+            number *= c
+        if flat and not _meet(flat[-1].domain, factor.codomain):
+            raise SpaceError(
+                f"{flat[-1]} @ {factor}: {flat[-1]} takes {flat[-1].domain}, "
+                f"{factor} gives {factor.codomain}"
+            )
+        flat.extend(factor.factors)
+    codomain = next((x.codomain for x in flat if x.codomain != ANY), ANY)
+    domain = next((x.domain for x in reversed(flat) if x.domain != ANY), ANY)
+    if any(isinstance(x, Zero) for x in flat):
+        return Zero.of(codomain, domain)
+    kept = [x for x in flat if not isinstance(x, Identity)]
+    if len(kept) > 1:
+        return _scaled(number, Product._made(tuple(kept), codomain, domain))
+    return _scaled(number, kept[0] if kept else Identity.of(codomain))
+
+
+def add(terms: Iterable[tuple[Fraction, Expression]]) -> Expression:
+    """The sum of scaled operators, or a `SpaceError` that names what does not fit."""
+    flat = [(c * d, x) for c, term in terms for d, x in term.terms]
+    known = next((x for _, x in flat if ANY not in (x.codomain, x.domain)), None)
+    codomain, domain = (ANY, ANY) if known is None else (known.codomain, known.domain)
+    found: dict[Expression, Fraction] = {}
+    for c, x in flat:
+        if not (_meet(x.codomain, codomain) and _meet(x.domain, domain)):
+            raise SpaceError(
+                f"{known} + {x}: {known} takes {domain} and gives {codomain}, "
+                f"{x} takes {x.domain} and gives {x.codomain}"
+            )
+        if isinstance(x, Identity):
+            if codomain != domain:
+                raise SpaceError(
+                    f"{known} + I: the identity gives what it takes, "
+                    f"{known} takes {domain} and gives {codomain}"
+                )
+            x = Identity.of(codomain)
+        if not isinstance(x, Zero):
+            found[x] = found.get(x, Fraction(0)) + c
+    pairs = [(c, x) for x, c in found.items() if c]
+    if not pairs:
+        return Zero.of(codomain, domain)
+    if len(pairs) == 1:
+        return _scaled(*pairs[0])
+    return Sum._made(tuple(sorted(pairs, key=_order)), codomain, domain)
+
+
+def inverse(x: Expression) -> Expression:
+    """The inverse, which only operators between spaces of the same size have."""
+    if isinstance(x, Inverse):
+        return x.inner
+    if isinstance(x, Identity):
+        return x
+    _check_square(x, "inverse")
+    if isinstance(x, Zero):
+        raise ZeroDivisionError("zero has no inverse")
+    if isinstance(x, Sum) and len(x.terms) == 1:
+        ((c, term),) = x.terms
+        return _scaled(1 / c, inverse(term))
+    return Inverse.of(x)
+
+
+def walk(x: Expression) -> Iterator[Expression]:
+    """An expression and all it is made of."""
+    yield x
+    for part in x.parts:
+        yield from walk(part)
+
+
+def _scaled(c: Fraction, x: Expression) -> Expression:
+    if not c:
+        return Zero.of(x.codomain, x.domain)
+    if c == 1 or isinstance(x, Zero):
+        return x
+    return Sum._made(((c, x),), x.codomain, x.domain)
+
+
+def _meet(a: Space, b: Space) -> bool:
+    return ANY in (a, b) or a == b
+
+
+def _check_square(x: Expression, what: str) -> None:
+    if (x.domain.size, x.domain.frames) != (x.codomain.size, x.codomain.frames):
+        raise SpaceError(
+            f"{x} has no {what}: it takes {x.domain} and gives {x.codomain}, which differ in size"
+        )
+
+
+def _order(pair: tuple[Fraction, Expression]) -> Any:
+    """Positive terms first, those with armature last, short ones before long ones."""
+    c, x = pair
+    leaves = [part.symbol.name for part in walk(x) if isinstance(part, Leaf)]
+    return (c < 0, any(name.startswith("A") for name in leaves), len(leaves), x.ascii)

@@ -1,0 +1,46 @@
+"""Steps of the recursions behind the symbols: what a sweep computes at one body.
+
+Operators that stand for the solution of an equation between neighbours (P, Υ, S, the state of
+motion) are computed by these; operators that are products and resolvents need none.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from phipsi.sweeps import Children
+
+
+def riccati(k: Any, children: Children) -> dict[str, Any]:
+    """P = M + Σ φP⁺φ*,  D = HPH* + A,  G = PH*D⁻¹,  P⁺ = P − GHP   [BI] Alg 2.2, [SOA] (4.1)"""
+    P = children.sum(lambda c: c.phi.congruence(c.P_plus), k.M.articulated)
+    G = P.gain(k.H, k.A)
+    return {"P": P, "D": G.D, "G": G, "P_plus": P.released(G)}
+
+
+def passive_riccati(k: Any, children: Children) -> dict[str, Any]:
+    """P_p = M + Σ φP_p⁺φ*,  D_p = H_pP_pH_p* + A_p,  G_p = P_pH_p*D_p⁻¹   [UA] (4.6)-(4.9)"""
+    P = children.sum(lambda c: c.phi.congruence(c.P_p_plus), k.M.articulated)
+    H_p = k.H.masked(k.passive)
+    G = P.gain(H_p, k.A * k.passive + (1.0 - k.passive))
+    return {"H_p": H_p, "P_p": P, "D_p": G.D, "G_p": G, "P_p_plus": P.released(G)}
+
+
+def upsilon(k: Any, parent: Any) -> dict[str, Any]:
+    """Υ⁺ = φ*Υ_pφ,  Υ = τ̄*Υ⁺τ̄ + H*D⁻¹H   [SOA] Application 2, [BI] (34)"""
+    plus = parent.Upsilon.carried(k.phi)
+    return {"Upsilon_plus": plus, "Upsilon": plus.through(k.G, k.H)}
+
+
+def velocity(k: Any, parent: Any) -> dict[str, Any]:
+    """V = φ*V_p + Δ,  Δ = H*β,  a = ad(V)Δ + Ḣ*β   [BI] Alg 2.1"""
+    Delta = k.H.T @ k.v
+    V = k.phi.T @ parent.V + Delta
+    return {"V": V, "Delta": Delta, "a": V.cross(Delta) + k.H_rate(k.v)}
+
+
+def gyroscopic(k: Any, parent: Any) -> dict[str, Any]:
+    """g = φ*g_p,  b = crf(V)MV − Mg − f_ext   [BI] Alg 2.1"""
+    gravity = k.phi.T @ parent.gravity
+    b = k.V.cross_force(k.M @ k.V) - k.M @ gravity - k.f_ext
+    return {"gravity": gravity, "b": b}

@@ -1,0 +1,272 @@
+"""Plans at work: the sweeps of a lowered expression on the bodies of a robot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from phipsi.conventions import WORLD
+from phipsi.model import Robot
+from phipsi.operators.expressions import Adjoint, Expression, Inverse
+from phipsi.operators.lower import INWARD, OUTWARD, Plan, Sweep, Value
+from phipsi.operators.recursions import (
+    gyroscopic,
+    passive_riccati,
+    riccati,
+    upsilon,
+    velocity,
+)
+from phipsi.spatial import Compliance, Force, Motion, Pivot, RigidMotion
+from phipsi.spatial import rotation as rot
+from phipsi.sweeps import forest, gather, inward, local, outward, stack, total
+
+STEPS: Mapping[str, Callable[[Any, Any], dict[str, Any]]] = {
+    "riccati": riccati,
+    "passive": passive_riccati,
+    "motion": velocity,
+    "gyroscopic": gyroscopic,
+    "upsilon": upsilon,
+}
+
+ACTS: Mapping[str, Callable[[Any, Any], Any]] = {
+    "H": lambda k, y: k.H @ y,
+    "H*": lambda k, y: k.H.T @ y,
+    "M": lambda k, y: k.M @ y,
+    "M⁻¹": lambda k, y: k.M.articulated.inv @ y,
+    "A": lambda k, y: k.A * y,
+    "P": lambda k, y: k.P @ y,
+    "P⁻¹": lambda k, y: k.P.inv @ y,
+    "P_plus": lambda k, y: k.P_plus @ y,
+    "D": lambda k, y: k.D.matrix @ y,
+    "D⁻¹": lambda k, y: k.D.solve(y),
+    "D_half": lambda k, y: k.D.root(y),
+    "D_half*": lambda k, y: k.D.root_transpose(y),
+    "D_half⁻¹": lambda k, y: k.D.root_solve(y),
+    "D_half⁻*": lambda k, y: k.D.root_transpose_solve(y),
+    "G": lambda k, y: k.G @ y,
+    "G*": lambda k, y: k.G.T @ y,
+    "Upsilon": lambda k, y: k.Upsilon @ y,
+    "Upsilon⁻¹": lambda k, y: k.Upsilon.inv @ y,
+    "H_a": lambda k, y: k.H.masked(1.0 - k.passive) @ y,
+    "H_a*": lambda k, y: k.H.masked(1.0 - k.passive).T @ y,
+    "A_a": lambda k, y: k.A * (1.0 - k.passive) * y,
+    "H_p": lambda k, y: k.H_p @ y,
+    "H_p*": lambda k, y: k.H_p.T @ y,
+    "A_p": lambda k, y: k.A * k.passive * y,
+    "P_p": lambda k, y: k.P_p @ y,
+    "P_p⁻¹": lambda k, y: k.P_p.inv @ y,
+    "P_p_plus": lambda k, y: k.P_p_plus @ y,
+    "D_p": lambda k, y: k.D_p.matrix @ y,
+    "D_p⁻¹": lambda k, y: k.D_p.solve(y),
+    "G_p": lambda k, y: k.G_p @ y,
+    "G_p*": lambda k, y: k.G_p.T @ y,
+}
+"""What a letter does to the part of one body."""
+
+
+def act(x: Expression) -> str:
+    """The name of a letter in `ACTS`."""
+    inner = x.inner if isinstance(x, Inverse) else x
+    starred = isinstance(inner, Adjoint)
+    suffix = ("⁻*" if starred else "⁻¹") if isinstance(x, Inverse) else "*" if starred else ""
+    return next(iter(x.leaves)).symbol.name + suffix
+
+
+def field(v: Value) -> str:
+    """The field of a body's record that holds a value."""
+    return f"value_{v.number}"
+
+
+class Run:
+    """One plan on one robot; vectors by name, of joints (nv,), bodies (nb, 6) or frames."""
+
+    def __init__(
+        self, plan: Plan, robot: Robot, q: Any, vectors: Mapping[str, Any], **more: Any
+    ) -> None:
+        self.plan, self.robot = plan, robot
+        given = {v: vectors[v.data] for v in plan.values if v.op == "input"}
+        joints = {field(v): x for v, x in given.items() if not v.whole and v.space.size != "body"}
+        self.x = forest(robot, q, **joints, **more)
+        for v, rows in given.items():
+            if v.space.size == "body":
+                self.x = self.x.placed(Force if v.space.is_force else Motion, **{field(v): rows})
+        self.wholes: dict[Value, Any] = {v: np.asarray(x) for v, x in given.items() if v.whole}
+        self.kept = _kept(plan)
+
+    @property
+    def result(self) -> Any:
+        """What the sweeps result in."""
+        for sweep in self.plan.sweeps:
+            self._sweep(sweep)
+        value = self.plan.result
+        if value.whole:
+            return self.wholes[value]
+        return (
+            stack(self.x, field(value))
+            if value.space.size == "body"
+            else gather(self.x, field(value))
+        )
+
+    def _sweep(self, sweep: Sweep) -> None:
+        placed = {field(v): self._placed(v) for v in sweep.values if v.op == "place"}
+        self.x = self.x.carrying(**placed) if placed else self.x
+        step = self._step(sweep)
+        if sweep.direction == INWARD:
+            self.x = inward(step, self.x)
+        elif sweep.direction == OUTWARD:
+            self.x = outward(step, self.x, **self._world(sweep))
+        else:
+            self.x = local(lambda k: step(k, None), self.x)
+        for v in sweep.values:
+            if v.whole and v not in self.wholes:
+                self.wholes[v] = self._whole(v)
+
+    # ---- one body ------------------------------------------------------------------------------
+
+    def _step(self, sweep: Sweep) -> Callable[[Any, Any], dict[str, Any]]:
+        def step(k: Any, near: Any) -> dict[str, Any]:
+            new: dict[str, Any] = {}
+            for name in sweep.recursions:
+                fields = STEPS[name](k, near)
+                new.update(fields)
+                k = k.extended(fields)
+            here: dict[Value, Any] = {}
+
+            def get(v: Value) -> Any:
+                return here[v] if v in here else getattr(k, field(v))
+
+            for v in sweep.values:
+                if v.op == "load":
+                    X = _carried(k, getattr(near, motion(v)), [get(y) for y in v.args])
+                    new[motion(v)], here[v] = X, k.M.inertial(X) - k.f_ext
+                elif not v.whole or v.op in ("dot", "logdet"):
+                    here[v] = self._part(v, k, near, get)
+            return {**new, **{field(v): x for v, x in here.items() if v in self.kept}}
+
+        return step
+
+    def _part(self, v: Value, k: Any, near: Any, get: Callable[[Value], Any]) -> Any:
+        match v.op:
+            case "apply":
+                return ACTS[act(v.data)](k, get(v.args[0]))
+            case "add":
+                return _summed(v.data, [get(y) for y in v.args])
+            case "recur":
+                return _summed([Fraction(1)] * len(v.recursion), [get(y) for y in v.recursion])
+            case "gather":
+                name = field(v.args[0])
+                return near.sum(lambda c: c.phi @ getattr(c, name), Force.zero())
+            case "scatter":
+                return k.phi.T @ getattr(near, field(v.args[0]))
+            case "state":
+                return getattr(k, v.data)
+            case "zero":
+                return _zero(v, k)
+            case "times":
+                return get(v.args[0]) * self.wholes[v.args[1]]
+            case "dot":
+                return _dot(*map(get, v.args))
+            case "logdet":
+                return getattr(k, v.data.symbol.name).logdet
+        return getattr(k, field(v))  # given, or placed
+
+    def _world(self, sweep: Sweep) -> dict[str, Any]:
+        """What a root sees of the world."""
+        g = rot.scalars(self.robot.gravity)
+        known = {
+            "motion": {"V": Motion.zero()},
+            "gyroscopic": {"gravity": Motion(rot.zero(), g)},
+            "upsilon": {"Upsilon": Compliance.zero()},
+        }
+        world = {n: x for name in sweep.recursions for n, x in known[name].items()}
+        for v in sweep.values:
+            if v.op == "scatter":
+                world[field(v.args[0])] = Motion.zero()
+            elif v.op == "load":
+                world[motion(v)] = RigidMotion.accelerated(-g)
+        return world
+
+    # ---- what is of no body --------------------------------------------------------------------
+
+    def _whole(self, v: Value) -> Any:
+        args: list[Any] = [self.wholes.get(y) for y in v.args]
+        match v.op:
+            case "pick":
+                return np.concatenate([self._at(frame, field(v.args[0])) for frame in v.data])
+            case "add":
+                return _summed(v.data, args)
+            case "solve":
+                return Pivot(np.stack(args[1:], axis=1)).solve(args[0])
+            case "unit":
+                return np.eye(6 * len(v.data[0]))[v.data[1]].astype(object)
+            case "times":
+                return args[0] * args[1]
+            case "zero":
+                return np.zeros(6 * len(v.space.frames), object) if v.space.frames else 0.0
+        if args and args[0] is not None:
+            return args[0] @ args[1]
+        return total(self.x, field(v), 0.0)
+
+    def _at(self, name: str, value: str) -> Any:
+        frame = self.robot.frame(name)
+        if frame.body == WORLD:
+            return np.zeros(6, object)
+        return (frame.placement.T @ getattr(self.x.body(frame.body), value)).array
+
+    def _placed(self, v: Value) -> list[Force]:
+        forces = {b.name: Force.zero() for b in self.robot.bodies}
+        for i, name in enumerate(v.data):
+            frame = self.robot.frame(name)
+            part = Force.of(self.wholes[v.args[0]][6 * i : 6 * i + 6])
+            if frame.body != WORLD:
+                forces[frame.body] = forces[frame.body] + frame.placement @ part
+        return list(forces.values())
+
+
+def motion(v: Value) -> str:
+    """The field of the rigid motion behind a load."""
+    return f"motion_{v.number}"
+
+
+def _carried(k: Any, X: RigidMotion, acceleration: list[Any]) -> RigidMotion:
+    """The motion X of the parent, carried through the hinge ([BI-c] (2.2))."""
+    rate = k.H_rate(k.v)
+    for qdd in acceleration:
+        rate = k.H.T @ qdd + rate
+    return (k.phi.T @ X).through(k.H.T @ k.v, rate)
+
+
+def _summed(numbers: Any, values: list[Any]) -> Any:
+    out = None
+    for c, x in zip(numbers, values, strict=True):
+        x = x if abs(c) == 1 else x * float(abs(c))
+        out = (x if c > 0 else -x) if out is None else out + x if c > 0 else out - x
+    return out
+
+
+def _dot(x: Any, y: Any) -> Any:
+    if isinstance(x, Motion):
+        return x.dot(y)
+    return y.dot(x) if isinstance(x, Force) else x @ y
+
+
+def _zero(v: Value, k: Any) -> Any:
+    if v.space.size == "body":
+        return Force.zero() if v.space.is_force else Motion.zero()
+    return np.zeros(len(k.A), object)
+
+
+def _kept(plan: Plan) -> set[Value]:
+    """The values that are read by neighbours, by later sweeps, or at the end."""
+    sweep_of = {v: i for i, sweep in enumerate(plan.sweeps) for v in sweep.values}
+    kept = {plan.result}
+    for v in plan.values:
+        for y in v.sources:
+            if v.whole or v.op in ("gather", "scatter") or sweep_of[y] < sweep_of[v]:
+                kept.add(y)
+        if v.op in ("dot", "logdet"):
+            kept.add(v)
+    return kept

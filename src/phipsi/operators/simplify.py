@@ -1,0 +1,366 @@
+"""Simplification: expressions brought to a normal form by the identities, step by step.
+
+The expression is multiplied out; then the first row of the table that applies is applied
+everywhere, again and again (one step of the derivation each), until none does; each step is shown
+with its common factors taken out. What is inverted is simplified first, and its inverse then found
+as that of a product, as a known one, or by the matrix inversion lemma. Why directed rewriting and
+not equality saturation: docs/operators.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+from itertools import pairwise
+
+from phipsi.operators.expressions import (
+    Adjoint,
+    Expression,
+    Inverse,
+    Leaf,
+    LogDet,
+    add,
+    inverse,
+    product,
+    walk,
+)
+from phipsi.operators.identities import CONDITIONS, TABLE, Condition, Identity
+from phipsi.operators.symbols import *
+from phipsi.operators.words import MEANING, OPEN, F, F_p, Polynomial, TooLong, W, W_p, Word, letter
+
+
+@dataclass(frozen=True)
+class Step:
+    """An expression equal to the one before, and why."""
+
+    expression: Expression
+    name: str
+    source: str = ""
+    identity: str = ""
+
+    def __str__(self) -> str:
+        why = "  ".join(part for part in (self.name, self.identity, self.source) if part)
+        return f"= {self.expression}    {why}"
+
+
+@dataclass(frozen=True)
+class Derivation:
+    """An expression, the steps that simplify it, and what they take for granted."""
+
+    expression: Expression
+    steps: tuple[Step, ...]
+    needs: tuple[Condition, ...] = ()
+
+    @property
+    def result(self) -> Expression:
+        """The last step."""
+        return self.steps[-1].expression if self.steps else self.expression
+
+    @property
+    def forms(self) -> tuple[Expression, ...]:
+        """All expressions on the way: they are equal."""
+        return tuple(dict.fromkeys([self.expression, *(s.expression for s in self.steps)]))
+
+    def __str__(self) -> str:
+        lines = [str(self.expression), *(f"  {step}" for step in self.steps)]
+        if self.needs:
+            lines.append(f"  if {' and '.join(CONDITIONS[c] for c in self.needs)}")
+        return "\n".join(lines)
+
+
+def derive(x: Expression, assume: Iterable[str] = ()) -> Derivation:
+    """The derivation of an expression's normal form.
+
+    Conditions that are not assumed are used only to remove an inverse that stays otherwise, and
+    are then listed in `needs`.
+    """
+    given = tuple(c for c in CONDITIONS if c in set(assume))
+    unknown = set(assume) - set(given)
+    if unknown:
+        known = ", ".join(CONDITIONS)
+        raise ValueError(f"condition {min(unknown)!r} is not known; known are {known}")
+    found = _derived(x, given)
+    for more in ("no armature", "free base"):
+        if stuck(found.result) and more not in given:
+            found = min(found, _derived(x, (*given, more)), key=lambda d: len(stuck(d.result)))
+    return found
+
+
+def stuck(x: Expression) -> list[Inverse]:
+    """The inverses in an expression that need all bodies at once: neither block by block nor in
+    the small space of frames."""
+    return [
+        part
+        for part in walk(x)
+        if isinstance(part, Inverse)
+        and part.domain.size != "frame"
+        and not all(leaf.symbol.diagonal for leaf in part.leaves)
+    ]
+
+
+@cache
+def _derived(x: Expression, given: tuple[Condition, ...]) -> Derivation:
+    engine = _Engine(given)
+    try:
+        engine.run(Polynomial.of(x))
+    except TooLong:
+        return Derivation(x, ())
+    steps, before = list[Step](), x
+    for step in engine.steps:
+        if step.expression is not before:
+            steps.append(step)
+        before = step.expression
+    return Derivation(x, tuple(steps), tuple(dict.fromkeys(engine.needed)))
+
+
+# ---- rules --------------------------------------------------------------------------------------
+
+ONE = Fraction(1)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A row of the table as letters and what replaces them."""
+
+    row: Identity
+    letters: Word
+    by: Polynomial
+    beside: Word = ()
+
+    def applied(self, p: Polynomial) -> Polynomial | None:
+        """The polynomial after it, if its letters occur, beside what they cancel with."""
+        if not p.has(self.letters) or (self.beside and not p.has(self.beside)):
+            return None
+        return p.replaced(self.letters, self.by)
+
+
+@cache
+def rules(given: tuple[Condition, ...], frames: tuple[str, ...]) -> tuple[tuple[Rule, ...], ...]:
+    """The rows that rewrite under the given conditions, at given frames, in order, each with its
+    variants: those for any place, the recognition of I − HψK and I + HφK, those that wait for a
+    term to cancel with."""
+    rows = [row for row in TABLE if row.rewrite and set(row.needs) <= set(given)]
+    anywhere = [tuple(_variants(row, frames)) for row in rows if not row.beside]
+    waiting = [tuple(_variants(row, frames)) for row in rows if row.beside]
+    return (*anywhere, tuple(_recognition()), *waiting)
+
+
+def _recognition() -> Iterator[Rule]:
+    for own, (sign, word) in OPEN.items():
+        for x, y in ((own, word), (own.T, tuple(z.T for z in reversed(word)))):
+            by = Polynomial({(x,): sign, (): -sign}, x.codomain, x.domain)
+            yield Rule(Identity("common factors", x, x), y, by)
+
+
+def _variants(row: Identity, frames: tuple[str, ...]) -> Iterator[Rule]:
+    """A row at every frame, its passive counterpart, and the adjoints of all."""
+    framed = any(x.frames for x in row.left.leaves)
+    for own in [row.at(frame) for frame in frames] if framed else [row]:
+        for one in filter(None, (own, own.passive)):
+            for x in (one, one.adjoint) if one.left.T is not one.left else (one,):
+                beside = _word(x.beside) if x.beside else ()
+                yield Rule(x, _word(x.left), Polynomial.of(x.right), beside)
+
+
+def _word(x: Expression) -> Word:
+    (word,) = Polynomial.of(x).words
+    return word
+
+
+# ---- the engine ---------------------------------------------------------------------------------
+
+PAIRS: dict[Expression, Expression] = {W: F, F: W, W_p: F_p, F_p: W_p}
+"""Letters that are the inverse of each other."""
+
+UNIT = {x for own in (phi, psi, psi_p, psi_s, W, F, W_p, F_p) for x in (own, own.T)}
+"""Letters that are triangular with ones on the diagonal."""
+
+KNOWN: dict[frozenset[tuple[Word, Fraction]], Expression] = {
+    frozenset(Polynomial.of(y).words.items()): z
+    for x, sums in {
+        phi: (psi.inv - K @ H, psi_p.inv - K_p @ H_p, I - E_phi),
+        psi: (phi.inv + K @ H, I - E_psi, I - E_phi + K @ H),
+        psi_p: (phi.inv + K_p @ H_p, I - E_psi_p, I - E_phi + K_p @ H_p),
+    }.items()
+    for whole in sums
+    for y, z in ((whole, x), (whole.T, x.T))
+}
+"""Sums whose inverse has a symbol."""
+I4 = ("I4", "[SOA] Lemma A.1")
+
+
+class _Engine:
+    """One derivation in the making."""
+
+    def __init__(self, given: tuple[Condition, ...]) -> None:
+        self.given = given
+        self.steps: list[Step] = []
+        self.needed: list[Condition] = []
+        self.settled: set[Expression] = set()
+
+    def run(self, p: Polynomial) -> None:
+        """Apply what applies until nothing does."""
+        current: Polynomial | None = p
+        while current is not None:
+            p = current
+            current = self._taken_apart(p) or self._cancelled(p) or self._rewritten(p)
+
+    def _note(self, p: Polynomial, name: str, source: str = "", text: str = "") -> Polynomial:
+        self.steps.append(Step(p.factored, name, source, text))
+        return p
+
+    def _rewritten(self, p: Polynomial) -> Polynomial | None:
+        """The first row that applies, everywhere."""
+        single = {x.frames for y in p.letters for x in y.leaves if len(x.frames) == 1}
+        for variants in rules(self.given, tuple(sorted(frame for (frame,) in single))):
+            used = None
+            for rule in variants:
+                new = rule.applied(p)
+                if new is not None:
+                    p, used = new, used or rule.row
+            if used:
+                self.needed += used.needs
+                text = used.text if used.left is not used.right else ""
+                return self._note(p, used.name, used.source, text)
+        return None
+
+    def _cancelled(self, p: Polynomial) -> Polynomial | None:
+        """x⁻¹x = I."""
+        pairs = {
+            (x, y)
+            for word in p.words
+            for x, y in pairwise(word)
+            if opposite(x) is y
+        }
+        for x, y in pairs:
+            p = p.replaced((x, y), Polynomial({(): ONE}, x.codomain, y.domain))
+        return self._note(p, "x⁻¹x = I") if pairs else None
+
+    def _taken_apart(self, p: Polynomial) -> Polynomial | None:
+        """The inverse or determinant of something composite, in simpler ones."""
+        for x in p.letters - self.settled:
+            if isinstance(x, Inverse) and _composite(x.inner):
+                return self._inverted(p, x)
+            if isinstance(x, LogDet):
+                return self._determined(p, x)
+        return None
+
+    def _inside(self, p: Polynomial, x: Expression, outer: Callable[[Expression], Expression],
+                inner: Expression) -> Expression:  # fmt: skip
+        """What is inside x, simplified, each step shown in the whole."""
+        derivation = _derived(inner, self.given)
+        self.needed += derivation.needs
+        for step in derivation.steps:
+            whole = p.replaced((x,), Polynomial.of(outer(step.expression)))
+            self.steps.append(Step(whole.factored, step.name, step.source, step.identity))
+        return derivation.result
+
+    def _inverted(self, p: Polynomial, x: Inverse) -> Polynomial:
+        """p with x = q⁻¹ in simpler terms, and with its adjoint likewise."""
+        inner = x.inner.replaced(MEANING)
+        found = _known_inverse(Polynomial.of(inner), x)
+        if not found:
+            result = self._inside(p, x, inverse, inner)
+            q = Polynomial.of(result)
+            found = _known_inverse(q, x) or _of_product(q, x)
+            if not found:
+                settled = letter(inverse(result))
+                self.settled |= {x, settled}
+                return p if settled is x else p.replaced((x,), Polynomial.of(settled))
+        both = {x: False, x.T: True}
+        whole = p
+        for by, name, source in found:
+            whole = p
+            for y, turned in both.items():
+                whole = whole.replaced((letter(y),), by.adjoint if turned else by)
+            self._note(whole, name, source)
+        return whole
+
+    def _determined(self, p: Polynomial, x: LogDet) -> Polynomial:
+        """log det of a product is the sum of those of its factors."""
+        self.settled.add(x)
+        result = self._inside(p, x, LogDet.of, x.inner.replaced(MEANING))
+        q = Polynomial.of(result)
+        words: dict[Word, Fraction] = {(LogDet.of(result),): ONE}
+        if len(q.words) == 1 and ONE in q.words.values():
+            (word,) = q.words
+            parts = [_determinant(y) for y in word if y not in UNIT and opposite(y) not in UNIT]
+            words = {}
+            for part, sign in parts:
+                words[part,] = words.get((part,), Fraction(0)) + sign
+        self.settled |= {y for (y,) in words}
+        by = Polynomial(words, x.codomain, x.domain)
+        if by.words == {(x,): ONE}:
+            return p
+        return self._note(p.replaced((x,), by), "determinant of a product")
+
+
+Found = list[tuple[Polynomial, str, str]]
+"""An inverse, step by step: a polynomial, its name and its source."""
+
+
+def _known_inverse(q: Polynomial, x: Inverse) -> Found:
+    """x = q⁻¹ by a symbol, or by the lemma (I + UXV)⁻¹ = I − U(X⁻¹ + VU)⁻¹V."""
+    q = q.opened
+    known = KNOWN.get(frozenset(q.words.items()))
+    if known:
+        return [(Polynomial.of(known), *I4)]
+    others = [(w, c) for w, c in q.words.items() if w]
+    if q.words.get(()) != 1 or len(others) != 1:
+        return []
+    ((word, c),) = others
+    for i, middle in enumerate(word):
+        left, right = word[:i], word[i + 1 :]
+        words = {(inverse(middle),): ONE, right + left: c} if middle in UNIT else {}
+        new = KNOWN.get(frozenset(words.items()))
+        if new:
+            part = inverse(Polynomial(words, middle.domain, middle.codomain).factored)
+            shown, found = (add([(ONE, I), (-c, product([*left, y, *right]))]) for y in (part, new))
+            lemma = (Polynomial.one(shown), "matrix inversion lemma", "")
+            return [lemma, (Polynomial.of(found), *I4)]
+    return []
+
+
+def _of_product(q: Polynomial, x: Inverse) -> Found:
+    """x = q⁻¹ where q is one product of factors that have inverses."""
+    if len(q.words) != 1:
+        return []
+    ((word, c),) = q.words.items()
+    square = all(_square(y) for y in word)
+    inverses = tuple(letter(inverse(y)) for y in reversed(word)) if square else ()
+    by = Polynomial({inverses: 1 / c}, x.codomain, x.domain)
+    return [(by, "inverse of a product", "")] if square else []
+
+
+def _determinant(x: Expression) -> tuple[Expression, Fraction]:
+    """log det of a letter as a number times that of a symbol."""
+    if isinstance(x, Inverse):
+        part, sign = _determinant(x.inner)
+        return part, -sign
+    if isinstance(x, Adjoint):
+        return _determinant(x.leaf)
+    if x is D_half:
+        return D.logdet, Fraction(1, 2)
+    return x.logdet, ONE
+
+
+def _composite(x: Expression) -> bool:
+    """Is the inverse of x to be found by looking inside?"""
+    if isinstance(x, Adjoint):
+        return _composite(x.leaf)
+    if isinstance(x, Leaf):
+        return x in MEANING or x in (mass, mass_pp, mass_aa)
+    return not isinstance(x, Inverse)
+
+
+def _square(x: Expression) -> bool:
+    return (x.domain.size, x.domain.frames) == (x.codomain.size, x.codomain.frames)
+
+
+def opposite(x: Expression) -> Expression | None:
+    """The letter that is the inverse of a letter, if it can have one."""
+    if x in PAIRS or x.T in PAIRS:
+        return PAIRS[x] if x in PAIRS else PAIRS[x.T].T
+    return letter(inverse(x)) if _square(x) else None

@@ -1,0 +1,66 @@
+"""The spaces between which operators act: forces and motions of joints, bodies and frames.
+
+Forces and motions are dual: the adjoint of an operator that takes X and gives Y takes the dual of Y
+and gives the dual of X. So φ, which carries forces, cannot be applied to motions, φ* can.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+class SpaceError(TypeError):
+    """Operators that do not fit: one takes another space than the other gives."""
+
+
+@dataclass(frozen=True)
+class Space:
+    """A space of vectors; `size` says of what its vectors have as many numbers."""
+
+    name: str
+    dual_name: str
+    size: str
+    frames: tuple[str, ...] = ()
+
+    @property
+    def dual(self) -> Space:
+        """The space that pairs with this one to a power or a work."""
+        return Space(self.dual_name, self.name, self.size, self.frames)
+
+    @property
+    def is_force(self) -> bool:
+        """Are its vectors forces (else motions or plain numbers)?"""
+        return "forces" in self.name
+
+    def __str__(self) -> str:
+        at = " and ".join(repr(frame) for frame in self.frames)
+        return f"{self.name} at {at}" if at else self.name
+
+
+JOINT_FORCES = Space("joint forces", "joint rates", "joint")
+JOINT_RATES = JOINT_FORCES.dual
+BODY_FORCES = Space("body forces", "body motions", "body")
+BODY_MOTIONS = BODY_FORCES.dual
+ACTIVE_FORCES = Space("active joint forces", "active joint rates", "active")
+ACTIVE_RATES = ACTIVE_FORCES.dual
+PASSIVE_FORCES = Space("passive joint forces", "passive joint rates", "passive")
+PASSIVE_RATES = PASSIVE_FORCES.dual
+NORMAL = Space("normalised rates", "normalised rates", "joint")
+"""Where 𝓜 = m m* is the identity: the coordinates of [DL], dual to themselves."""
+SCALARS = Space("numbers", "numbers", "one")
+"""The space of one number: a vector is an operator on it."""
+
+
+def frame_forces(*frames: str) -> Space:
+    """Forces at named frames."""
+    return Space("forces", "motions", "frame", frames)
+
+
+SPACES = {
+    space.name: space
+    for space in (
+        JOINT_FORCES, JOINT_RATES, BODY_FORCES, BODY_MOTIONS, ACTIVE_FORCES, ACTIVE_RATES,
+        PASSIVE_FORCES, PASSIVE_RATES, NORMAL, SCALARS,
+    )
+}  # fmt: skip
+"""The spaces without frames, by name."""

@@ -1,0 +1,324 @@
+"""Expressions multiplied out: polynomials in words of letters that do not commute.
+
+A letter is a symbol, its adjoint, its inverse, or what cannot be taken apart (the inverse of a
+sum). The two factors of the mass matrix, I − HψK and I + HφK, are letters of their own here.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from fractions import Fraction
+
+from phipsi.operators.expressions import (
+    IDENTITY,
+    Adjoint,
+    Expression,
+    Inverse,
+    Leaf,
+    Sum,
+    Unit,
+    Zero,
+    add,
+    product,
+)
+from phipsi.operators.spaces import JOINT_FORCES, PASSIVE_FORCES, Space
+from phipsi.operators.symbols import *
+
+Word = tuple[Expression, ...]
+
+LIMIT = 4096
+"""Most words that an expression is multiplied out to."""
+
+
+class TooLong(ValueError):
+    """The expression has too many terms when it is multiplied out."""
+
+
+def _letter(name: str, space: Space) -> Leaf:
+    return Leaf.of(Symbol(name, name, name, space, space, ""))
+
+
+W, W_p = _letter("W", JOINT_FORCES), _letter("W_p", PASSIVE_FORCES)
+F, F_p = _letter("F", JOINT_FORCES), _letter("F_p", PASSIVE_FORCES)
+
+MEANING: Mapping[Expression, Expression] = {
+    W: I - H @ psi @ K,
+    F: I + H @ phi @ K,
+    W_p: I - H_p @ psi_p @ K_p,
+    F_p: I + H_p @ phi @ K_p,
+}
+_LETTERS = {
+    meaning: letter
+    for own, whole in MEANING.items()
+    for meaning, letter in ((whole, own), (whole.T, own.T))
+}
+
+
+def letter(x: Expression) -> Expression:
+    """The letter that an expression is, one of its own for each factor of the mass matrix."""
+    if isinstance(x, Inverse) and x.inner in _LETTERS:
+        return Inverse.of(_LETTERS[x.inner])
+    return _LETTERS.get(x, x)
+
+
+class Polynomial:
+    """Σ number · word, between two spaces."""
+
+    __slots__ = ("codomain", "domain", "words")
+
+    def __init__(self, words: Mapping[Word, Fraction], codomain: Space, domain: Space) -> None:
+        self.words = {w: c for w, c in words.items() if c}
+        self.codomain, self.domain = codomain, domain
+        if len(self.words) > LIMIT:
+            raise TooLong(f"more than {LIMIT} terms when multiplied out")
+
+    @classmethod
+    def of(cls, x: Expression) -> Polynomial:
+        """An expression, multiplied out."""
+        if x in _LETTERS:
+            return cls.one(letter(x))
+        words: dict[Word, Fraction] = defaultdict(Fraction)
+        for c, term in x.terms:
+            for word, d in _product(term.factors).items():
+                words[word] += c * d
+        return cls(words, x.codomain, x.domain)
+
+    @classmethod
+    def one(cls, x: Expression) -> Polynomial:
+        """An expression as a letter."""
+        return cls({(x,): Fraction(1)}, x.codomain, x.domain)
+
+    def replaced(self, letters: Word, by: Polynomial) -> Polynomial:
+        """The polynomial with every occurrence of the given letters replaced."""
+        words: dict[Word, Fraction] = defaultdict(Fraction)
+        waiting = list(self.words.items())
+        while waiting:
+            word, c = waiting.pop()
+            i = find(letters, word)
+            if i < 0:
+                words[word] += c
+            else:
+                head, tail = word[:i], word[i + len(letters) :]
+                waiting.extend((head + w + tail, c * d) for w, d in by.words.items())
+                if len(waiting) > LIMIT:
+                    raise TooLong(f"more than {LIMIT} terms when multiplied out")
+        return Polynomial(words, self.codomain, self.domain)
+
+    @property
+    def opened(self) -> Polynomial:
+        """The same without letters for the factors of the mass matrix."""
+        p = self
+        for own, (sign, word) in OPEN.items():
+            by = Polynomial({(): Fraction(1), word: sign}, own.codomain, own.domain)
+            p = p.replaced((own,), by).replaced((own.T,), by.adjoint)
+        return p
+
+    def has(self, letters: Word) -> bool:
+        """Do the letters stand in a word?"""
+        return any(find(letters, word) >= 0 for word in self.words)
+
+    @property
+    def adjoint(self) -> Polynomial:
+        """The adjoint."""
+        words = {tuple(x.T for x in reversed(word)): c for word, c in self.words.items()}
+        return Polynomial(words, self.domain.dual, self.codomain.dual)
+
+    @property
+    def letters(self) -> set[Expression]:
+        """All its letters."""
+        return {letter for word in self.words for letter in word}
+
+    @property
+    def factored(self) -> Expression:
+        """An expression for it with common factors taken out."""
+        if not self.words:
+            return Zero.of(self.codomain, self.domain)
+        plain = list(self.words.items())
+        short = [(c, _abbreviated(word)) for word, c in plain]
+        forms = (_sum(short), _sum([(c, word) for word, c in plain]))
+        found = min((x.replaced(MEANING) for x in forms), key=weight)
+        return add([(Fraction(1), found), (Fraction(1), Zero.of(self.codomain, self.domain))])
+
+
+ABBREVIATIONS: Mapping[Word, Expression] = {
+    (psi.T, H.T, D.inv, H, psi): Omega,
+    (psi_p.T, H_p.T, D_p.inv, H_p, psi_p): Omega_p,
+    (F, D_half): m,
+    (D_half.T, F.T): m.T,
+    (D_half.inv, W): l,
+    (W.T, D_half.inv.T): l.T,
+}
+
+
+def _abbreviated(word: Word) -> Word:
+    """Ω, J, m and ℓ for what they stand for."""
+    for letters, short in ABBREVIATIONS.items():
+        while (i := find(letters, word)) >= 0:
+            word = (*word[:i], short, *word[i + len(letters) :])
+    for own, at in ((x, i) for i, x in enumerate(word) if _is_frame(x)):
+        jacobian = J(*next(iter(own.leaves)).frames)
+        if word[at : at + 3] == (own, phi.T, H.T):
+            return _abbreviated((*word[:at], jacobian, *word[at + 3 :]))
+        if at >= 2 and word[at - 2 : at + 1] == (H, phi, own):
+            return _abbreviated((*word[: at - 2], jacobian.T, *word[at + 1 :]))
+    return word
+
+
+def _is_frame(x: Expression) -> bool:
+    return isinstance(x, (Leaf, Adjoint)) and next(iter(x.leaves)).symbol.name == "B"
+
+
+def find(letters: Word, word: Word) -> int:
+    """Where letters stand in a word, or −1."""
+    n = len(letters)
+    return next((i for i in range(len(word) - n + 1) if word[i : i + n] == letters), -1)
+
+
+def _product(factors: Iterable[Expression]) -> dict[Word, Fraction]:
+    words: dict[Word, Fraction] = {(): Fraction(1)}
+    for x in factors:
+        if isinstance(x, Zero):
+            return {}
+        if isinstance(x, Unit):
+            continue
+        own = Polynomial.of(x).words if isinstance(x, Sum) else {(letter(x),): Fraction(1)}
+        longer: dict[Word, Fraction] = defaultdict(Fraction)
+        for (left, c), (right, d) in ((p, q) for p in words.items() for q in own.items()):
+            longer[left + right] += c * d
+        if len(longer) > LIMIT:
+            raise TooLong(f"more than {LIMIT} terms when multiplied out")
+        words = longer
+    return words
+
+
+# ---- factoring ----------------------------------------------------------------------------------
+
+Term = tuple[Fraction, Word]
+
+OPEN: Mapping[Expression, Term] = {
+    W: (Fraction(-1), (H, psi, K)),
+    F: (Fraction(1), (H, phi, K)),
+    W_p: (Fraction(-1), (H_p, psi_p, K_p)),
+    F_p: (Fraction(1), (H_p, phi, K_p)),
+}
+"""The factors of the mass matrix, less the identity."""
+
+_SUMS: tuple[tuple[Expression, Mapping[Word, int]], ...] = (
+    (phi_tilde, {(phi,): 1, (): -1}),
+    (psi_tilde, {(psi,): 1, (): -1}),
+    (psi_p_tilde, {(psi_p,): 1, (): -1}),
+    (E_psi, {(E_phi,): 1, (K, H): -1}),
+    (E_psi_p, {(E_phi,): 1, (K_p, H_p): -1}),
+    (tau_bar, {(): 1, (G, H): -1}),
+    (tau_bar_p, {(): 1, (G_p, H_p): -1}),
+)
+FOLDS = [
+    *_SUMS,
+    *((x.T, {tuple(y.T for y in reversed(w)): c for w, c in p.items()}) for x, p in _SUMS),
+]
+"""Symbols that stand for a short sum, and their adjoints."""
+
+WEIGHTS: Mapping[Expression, int] = {
+    **dict.fromkeys((phi, psi, psi_p, phi_tilde, psi_tilde, psi_p_tilde), 10),
+    **dict.fromkeys((Omega, Omega_p), 21),
+    **dict.fromkeys((m, l), 12),
+    mass: 22,
+}
+"""Sweeps count most, as they cost most."""
+
+
+def weight(x: Expression) -> int:
+    """A measure of how long an expression is, in which sweeps count most."""
+    if isinstance(x, Leaf):
+        return 11 if x.symbol.name == "J" else WEIGHTS.get(x, 1)
+    return sum(map(weight, x.parts)) + len(x.parts)
+
+
+def _sum(terms: list[Term]) -> Expression:
+    """The sum with common factors taken out, those that save most first."""
+    terms = _folded(_opened(terms))
+    while len(terms) > 1:
+        groups = list(_groups(terms))
+        if not groups:
+            break
+        taken, at_front = max(groups, key=_saved)
+        terms = [t for t in terms if t not in taken]
+        terms.append(_grouped(taken, at_front))
+    return add([(c, product(word) if word else IDENTITY) for c, word in terms if c])
+
+
+def _groups(terms: list[Term]) -> Iterator[tuple[list[Term], bool]]:
+    """Terms that begin (or end) with the same letter."""
+    for at_front, end in ((True, 0), (False, -1)):
+        by_letter: dict[Expression, list[Term]] = defaultdict(list)
+        for term in terms:
+            if term[1]:
+                by_letter[term[1][end]].append(term)
+        yield from ((group, at_front) for group in by_letter.values() if len(group) > 1)
+
+
+def _saved(group: tuple[list[Term], bool]) -> int:
+    """What taking out the common factor saves."""
+    terms, at_front = group
+    shared = _shared([w if at_front else w[::-1] for _, w in terms])
+    return (len(terms) - 1) * sum(map(weight, shared))
+
+
+def _grouped(terms: list[Term], at_front: bool) -> Term:
+    """Terms with a common beginning (or end) as one."""
+    turn = 1 if at_front else -1
+    shared = _shared([w[::turn] for _, w in terms])
+    rest = _sum([(c, w[::turn][len(shared) :][::turn]) for c, w in terms])
+    down = all(d < 0 for d, _ in rest.terms)
+    c, own = (Fraction(-1), (-rest,)) if down else (Fraction(1), (rest,))
+    if len(rest.terms) == 1:
+        ((c, inner),) = rest.terms
+        if isinstance(inner, Zero):
+            return Fraction(0), ()
+        own = () if isinstance(inner, Unit) else inner.factors
+    return c, (*shared, *own) if at_front else (*own, *shared[::-1])
+
+
+def _shared(words: list[Word]) -> Word:
+    """The letters with which all words begin."""
+    columns = zip(*words, strict=False)
+    length = next((i for i, column in enumerate(columns) if len(set(column)) > 1), None)
+    return words[0][: min(map(len, words)) if length is None else length]
+
+
+def _opened(terms: list[Term]) -> list[Term]:
+    """(I − HψK)x beside Hψy as x − HψKx: they are one sweep together; adjoints likewise."""
+    for letter, (sign, inner) in OPEN.items():
+        if any(word[:2] == inner[:2] for _, word in terms):
+            terms = _expanded(terms, lambda w, x=letter: w[:1] == (x,), 0, sign, inner)
+        star = tuple(x.T for x in reversed(inner))
+        if any(word[-2:] == star[-2:] for _, word in terms):
+            terms = _expanded(terms, lambda w, x=letter.T: w[-1:] == (x,), -1, sign, star)
+    return terms
+
+
+def _expanded(
+    terms: list[Term], chosen: Callable[[Word], bool], at: int, sign: Fraction, inner: Word
+) -> list[Term]:
+    out: dict[Word, Fraction] = defaultdict(Fraction)
+    for c, word in terms:
+        rest = word[1:] if at == 0 else word[:-1]
+        if chosen(word):
+            out[rest] += c
+            out[inner + rest if at == 0 else rest + inner] += c * sign
+        else:
+            out[word] += c
+    return [(c, word) for word, c in out.items() if c]
+
+
+def _folded(terms: list[Term]) -> list[Term]:
+    """φ − I as φ̃, E_φ − KH as E_ψ, I − GH as τ̄; adjoints likewise."""
+    found = {word: c for c, word in terms}
+    for x, pattern in FOLDS:
+        if all(word in found for word in pattern):
+            numbers = {found[word] / d for word, d in pattern.items()}
+            if len(numbers) == 1:
+                found = {word: d for word, d in found.items() if word not in pattern}
+                found[x,] = numbers.pop()
+    return [(c, word) for word, c in found.items()]
