@@ -477,8 +477,8 @@ ABSTRACT = random_system(1).giving(**vectors(random_system(1), "beta"))
         (mass_dot, AT_REST, r"^β \(joint rates\) is not known"),
         (mass @ beta_dot, AT_REST, r"^β̇ \(joint accelerations\) .*: give it, beta_dot=…$"),
         (T, AT_REST, r"^T \(joint forces\) .*: give it, T=…$"),
-        (S, AT_REST, "^body 'link1' is not a free base: six freedoms, no armature$"),
-        (mass_at("link2"), AT_REST, "^body 'link1' is not a free base"),
+        (S, AT_REST, "^body 'link1' is no free base: one has six freedoms, no armature$"),
+        (mass_at("link2"), AT_REST, "^body 'link1' is no free base"),
         (rebase("link9"), AT_REST, "^there is no body 'link9'; there are 'link1', "),
         (mass_at("link9"), AT_REST, "^there is no body 'link9'; there are 'link1', "),
         (mass_aa, AT_REST, r"^active and passive joints are not told apart: system\(robot, q, "),
@@ -510,6 +510,8 @@ def test_values_must_fit() -> None:
         matrix(T, AT_REST, T=np.ones(5))
     with pytest.raises(ValueError, match=r"^tau_x=… gives nothing a value"):
         matrix(T, AT_REST, tau_x=np.ones(6))
+    with pytest.raises(ValueError, match=r"^q has shape \(2, 6\), and needs \(6,\)$"):
+        system(ROBOT, np.zeros((2, 6)))
     with pytest.raises(ValueError, match="fixed to the world"):
         system(ROBOT, ROBOT.neutral(), external={"world": np.ones(6)})
 

@@ -181,7 +181,7 @@ WRONG = [
     ("phi ** 101", "more than 100 parts", 5),
     ("phi ** (-1000000)", "more than 100 parts", 5),
     ("((phi + psi)**30)**30", "more than 100 parts", 18),
-    ("phi" + ".T" * 11, "more than 10 marks", 24),
+    ("phi" + ".T" * 31, "more than 30 brackets are open, or marks", 64),
     ("log det 𝓜", "log det needs brackets", 9),
     ("H @ zero.inv", "zero has no inverse", 9),
     ("I[joint force]", "no space is called 'joint force': write joint forces", 1),
@@ -191,8 +191,8 @@ WRONG = [
     ("zero[joint forces]", "I has one space, zero two", 1),
     ("1e999 * H", "the number is too large", 1),
     ("9" * 1001, "the number is too large", 1),
-    ("(" * 31, f"more than {DEEPEST} brackets are open", 31),
-    ("φ(" + "1e300*" * 20 + "φ + φφ)φ + φ", "digits", 1),
+    ("(" * 31, "more than 30 brackets are open", 31),
+    ("φ(" + "1e300*" * 20 + "φ + φφ)φ + φ", "digits", 134),
 ]
 
 

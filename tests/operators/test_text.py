@@ -6,7 +6,7 @@ import pickle
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from phipsi.operators import symbols
@@ -76,20 +76,24 @@ def test_sums_do_not_depend_on_order(x: Expression, data: st.DataObject):
     assert 3 * (x + y) is 3 * y + 3 * x
 
 
+def is_scaled(x: Expression) -> bool:
+    return len(x.terms) == 1 and x.terms[0][0] != 1
+
+
 @given(factors(5), st.data())
 def test_products_are_associative(pair: tuple[Expression, Expression], data: st.DataObject):
     x, y = pair
     z = data.draw(expressions(5, codomain=y.domain))
+    assume(not any(map(is_scaled, (x, y, z))))  # (2 * I) @ (a + b) is 2 * a + 2 * b
     assert (x @ y) @ z is x @ (y @ z)
-    assert (Fraction(1, 3) * x) @ (3 * y) is x @ y
 
 
 @given(expressions(logdet=False, domain=JOINT_FORCES, codomain=JOINT_RATES))
 def test_the_inverse_of_the_inverse_is_itself(x: Expression):
-    if not isinstance(x, Zero):
-        assert x.inv.inv is x
-        assert x.T.inv is x.inv.T
-        assert (2 * x).inv is Fraction(1, 2) * x.inv
+    assume(not is_scaled(x) and not isinstance(x, Zero))
+    assert x.inv.inv is x
+    assert x.T.inv is x.inv.T
+    assert x.inv @ x is not I  # what cancels is for `simplify` to say
 
 
 # ---- symbols, frames, numbers --------------------------------------------------------------------
@@ -140,7 +144,7 @@ LOOKS = [
     (0.5 * V.T @ M @ V, "0.5 * V.T @ M @ V", "0.5V*MV", "0.5 V^{*} M V"),
     (H.T / 3, "(1/3) * H.T", "(1/3)H*", "(1/3) H^{*}"),
     (Fraction(1, 3) * H, "(1/3) * H", "(1/3)H", "(1/3) H"),
-    (Fraction(1, 10) * H, "(1/10) * H", "(1/10)H", "(1/10) H"),
+    (Fraction(1, 10) * H, "0.1 * H", "0.1H", "0.1 H"),
     (0.1 * H, "0.1 * H", "0.1H", "0.1 H"),
     (1e-5 * H, "1e-05 * H", "1e-05H", "1e-05 H"),
     (-H - 2 * H @ phi, "-H - 2 * H @ phi", "−H − 2Hφ", r"-H - 2 H \phi"),
@@ -207,6 +211,6 @@ def test_how_it_looks(x: Expression, ascii: str, unicode: str, latex: str):
 def test_deep_expressions_are_written_in_no_time():
     x, y = psi, mass.logdet
     for _ in range(20):
-        x, y = phi @ M @ x.T @ Omega + phi @ phi @ psi, LogDet.of(H.T @ y @ H)
+        x, y = phi @ M @ x.T @ Omega + phi @ phi @ psi, LogDet.of(y)
     assert_read_back(x)
     assert_read_back(y)

@@ -1,4 +1,5 @@
-"""The command line: `phipsi demo`, `phipsi info`, `phipsi robots`, `phipsi doctor`."""
+"""The command line: `phipsi demo`, `phipsi info`, `phipsi robots`, `phipsi explain`,
+`phipsi doctor`."""
 
 from phipsi.cli.app import app
 

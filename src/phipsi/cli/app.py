@@ -117,6 +117,35 @@ def robots() -> None:
 
 
 @app.command()
+def explain(
+    expression: Annotated[
+        str, typer.Argument(metavar="EXPRESSION", help="As in Python, in the papers or in LaTeX.")
+    ],
+    robot: Annotated[
+        str | None,
+        typer.Argument(metavar="[ROBOT]", help="A robot to count its operations on, as in info."),
+    ] = None,
+    language: Annotated[
+        Literal["dynamics", "estimation"], typer.Option(help="How the recursion is told.")
+    ] = "dynamics",
+    form: Annotated[
+        Literal["text", "markdown", "latex"], typer.Option("--format", help="What is printed.")
+    ] = "text",
+    active: Annotated[
+        list[str] | None,
+        typer.Option(metavar="HINGE", help="An active hinge, of passive arms; once for each."),
+    ] = None,
+) -> None:
+    """Explain an operator: its derivation, recursion, symbols and cost.
+
+    For example: phipsi explain "J('tool') @ mass.inv @ J('tool').T" space_arm
+    """
+    from phipsi.cli.explain import run
+
+    run(expression, robot, language, form, active)
+
+
+@app.command()
 def doctor() -> None:
     """Say what is installed and which backends work, and run a self-test."""
     from phipsi.cli.doctor import run

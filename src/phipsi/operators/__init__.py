@@ -7,6 +7,7 @@ True
 (I − HψK)*D⁻¹(I − HψK)
 """
 
+from phipsi.operators.equations import Equation as Equation
 from phipsi.operators.expressions import Expression as Expression
 from phipsi.operators.parse import ParseError as ParseError
 from phipsi.operators.parse import parse as parse

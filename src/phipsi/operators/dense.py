@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import reduce
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from phipsi.operators.expressions import (
     Sum,
 )
 from phipsi.operators.spaces import SCALARS
-from phipsi.operators.systems import System, skew, system
+from phipsi.operators.systems import System, skew
 
 STEP = 1e-2
 WEIGHTS = (4 / 5, -1 / 5, 4 / 105, -1 / 280)

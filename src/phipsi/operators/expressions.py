@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
-from functools import reduce
 from numbers import Rational, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 from weakref import WeakValueDictionary
@@ -29,9 +28,10 @@ class Expression:
     codomain: Space
     domain: Space
     _key: Any
+    _adjoint: Expression | None
     _known: ClassVar[WeakValueDictionary[Any, Expression]] = WeakValueDictionary()
 
-    __slots__ = ("__weakref__", "_key", "codomain", "domain")
+    __slots__ = ("__weakref__", "_adjoint", "_key", "codomain", "domain")
     __array_ufunc__ = None  # arrays on the left leave the operation to us
 
     @classmethod
@@ -42,6 +42,7 @@ class Expression:
         if found is None:
             found = object.__new__(cls)
             found._key, found.codomain, found.domain = key, codomain, domain
+            found._adjoint = None
             cls._known[whole] = found
         return found
 
@@ -55,6 +56,11 @@ class Expression:
     @property
     def T(self) -> Expression:
         """The adjoint: the transposed matrix."""
+        if self._adjoint is None:
+            self._adjoint = self._turned()
+        return self._adjoint
+
+    def _turned(self) -> Expression:
         raise NotImplementedError
 
     @property
@@ -93,9 +99,9 @@ class Expression:
         return add([(1 / _number(number), self)])
 
     def __pow__(self, power: Any) -> Expression:
-        if isinstance(power, int) or power in (1.0, -1.0):
+        if isinstance(power, int) and power != 0:
             base = self if power > 0 else self.inv
-            return reduce(lambda x, y: x @ y, [base] * abs(int(power)), IDENTITY)
+            return product([base] * abs(power))
         root = self.root if isinstance(self, Leaf) else None
         if root is None or abs(power) != 0.5:
             raise TypeError(f"{self} ** {power}: whole powers, and D ** 0.5 and D ** -0.5, exist")
@@ -195,7 +201,7 @@ def _operand(left: Expression, other: Any) -> Expression:
 def _number(x: Any) -> Fraction:
     if not isinstance(x, Real):
         raise TypeError(f"an operator can be scaled by a number, not by a {type(x).__name__}")
-    return Fraction(x) if isinstance(x, Rational) else Fraction(float(x))
+    return Fraction(x) if isinstance(x, Rational) else Fraction(repr(float(x)))
 
 
 class Leaf(Expression):
@@ -212,9 +218,7 @@ class Leaf(Expression):
         leaf.symbol, leaf.frames = symbol, frames
         return leaf
 
-    @property
-    def T(self) -> Expression:
-        """The adjoint."""
+    def _turned(self) -> Expression:
         return self if self.symbol.symmetric else Adjoint.of(self)
 
     @property
@@ -257,9 +261,7 @@ class Adjoint(Expression):
         adjoint.leaf = leaf
         return adjoint
 
-    @property
-    def T(self) -> Expression:
-        """The symbol."""
+    def _turned(self) -> Expression:
         return self.leaf
 
     @property
@@ -285,9 +287,7 @@ class Inverse(Expression):
         made.inner = inner
         return made
 
-    @property
-    def T(self) -> Expression:
-        """The inverse of the adjoint."""
+    def _turned(self) -> Expression:
         return inverse(self.inner.T)
 
     @property
@@ -314,9 +314,7 @@ class LogDet(Expression):
         made.inner = inner
         return made
 
-    @property
-    def T(self) -> Expression:
-        """A number is its own adjoint."""
+    def _turned(self) -> Expression:
         return self
 
     @property
@@ -352,9 +350,7 @@ class Identity(Unit):
         """The identity of a space."""
         return cls._made(space, space, space)
 
-    @property
-    def T(self) -> Expression:
-        """The identity of the dual space."""
+    def _turned(self) -> Expression:
         return Identity.of(self.domain.dual)
 
 
@@ -368,9 +364,7 @@ class Zero(Unit):
         """The zero between two spaces."""
         return cls._made((codomain, domain), codomain, domain)
 
-    @property
-    def T(self) -> Expression:
-        """The zero between the dual spaces."""
+    def _turned(self) -> Expression:
         return Zero.of(self.domain.dual, self.codomain.dual)
 
 
@@ -383,9 +377,7 @@ class Product(Expression):
 
     __slots__ = ()
 
-    @property
-    def T(self) -> Expression:
-        """The adjoints in reverse."""
+    def _turned(self) -> Expression:
         return product([factor.T for factor in reversed(self._key)])
 
     @property
@@ -408,9 +400,7 @@ class Sum(Expression):
 
     __slots__ = ()
 
-    @property
-    def T(self) -> Expression:
-        """The sum of the adjoints."""
+    def _turned(self) -> Expression:
         return add([(c, term.T) for c, term in self._key])
 
     @property
@@ -434,16 +424,18 @@ class Sum(Expression):
 def product(factors: Iterable[Expression]) -> Expression:
     """The product of operators, or a `SpaceError` that names the two spaces that do not meet."""
     number, flat = Fraction(1), list[Expression]()
+    before: Expression = IDENTITY
     for factor in factors:
         if len(factor.terms) == 1:
             ((c, factor),) = factor.terms
             number *= c
-        if flat and not _meet(flat[-1].domain, factor.codomain):
+        if not _meet(before.domain, factor.codomain):
             raise SpaceError(
-                f"{flat[-1]} @ {factor}: {flat[-1]} takes {flat[-1].domain}, "
+                f"{before} @ {factor}: {before} takes {before.domain}, "
                 f"{factor} gives {factor.codomain}"
             )
         flat.extend(factor.factors)
+        before = before if factor.domain == ANY else flat[-1]
     codomain = next((x.codomain for x in flat if x.codomain != ANY), ANY)
     domain = next((x.domain for x in reversed(flat) if x.domain != ANY), ANY)
     if any(isinstance(x, Zero) for x in flat):
@@ -500,9 +492,11 @@ def inverse(x: Expression) -> Expression:
 
 def walk(x: Expression) -> Iterator[Expression]:
     """An expression and all it is made of."""
-    yield x
-    for part in x.parts:
-        yield from walk(part)
+    waiting = [x]
+    while waiting:
+        part = waiting.pop()
+        yield part
+        waiting.extend(part.parts)
 
 
 def _scaled(c: Fraction, x: Expression) -> Expression:
@@ -510,7 +504,7 @@ def _scaled(c: Fraction, x: Expression) -> Expression:
         return Zero.of(x.codomain, x.domain)
     if c == 1 or isinstance(x, Zero):
         return x
-    return Sum._made(((c, x),), x.codomain, x.domain)
+    return add([(c, x)]) if isinstance(x, Sum) else Sum._made(((c, x),), x.codomain, x.domain)
 
 
 def _meet(a: Space, b: Space) -> bool:

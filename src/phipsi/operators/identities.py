@@ -299,6 +299,7 @@ TABLE: tuple[Identity, ...] = (
     Identity("Lemma 6.2", gamma, 2 * H @ phi @ (Delta_cross @ phi + V_cross.T) @ M @ V,
              "[DL] Lemma 6.2", ("one freedom",)),
     Identity("Lagrange", C, mass_dot @ beta - 0.5 * gamma, "[DL] (1.1)-(1.4)", ("one freedom",)),
-    Identity("Lagrange", C_nu, l @ (m_dot @ nu - 0.5 * gamma), "[DL] (1.1)-(1.4)", ("one freedom",)),
+    Identity("Lagrange", C_nu, l @ (m_dot @ nu - 0.5 * gamma), "[DL] (1.1)-(1.4)",
+             ("one freedom",)),
 )
 # fmt: on

@@ -10,20 +10,21 @@ from typing import Any
 import numpy as np
 
 from phipsi.compile import Kernel
-from phipsi.model import ModelError, Robot
+from phipsi.model import Hinge, ModelError, Robot
 from phipsi.operators import dense as dense_algebra
 from phipsi.operators.expressions import Expression
 from phipsi.operators.identities import CONDITIONS, Condition
 from phipsi.operators.lower import Lowered, lower
 from phipsi.operators.run import Run
 from phipsi.operators.spaces import SCALARS, Space
-from phipsi.operators.symbols import SYMBOLS, A, C, D, D_half, T, beta, beta_dot, l, m, mass
+from phipsi.operators.symbols import *
 from phipsi.operators.systems import system
 from phipsi.operators.words import MEANING, Polynomial, TooLong
 from phipsi.sweeps import Program
 
 Mask = tuple[bool, ...]
 
+DUAL = {S, S_plus, G_s, psi_s, Lambda, tau_bar_s}
 JOINT_SPACE = {A, C, D, D_half, T, beta, beta_dot, l, m, mass, *MEANING}
 """Symbols that every robot with the same joint-space dynamics has in common."""
 
@@ -96,8 +97,9 @@ def as_program(
     lowered = lower(x, given)
     plan = lowered.plan
     moving = plan.moving or "beta" in plan.inputs
-    vectors = [name for name in plan.inputs if name != "beta"]
-    names = ["robot", "q", *(["v"] if moving else []), *sorted(vectors)]
+    spaces = {} if x.domain == SCALARS else {"x": x.domain}
+    spaces |= {name: space for name, space in plan.inputs.items() if name != "beta"}
+    names = ["robot", "q", *(["v"] if moving else []), *sorted(spaces)]
 
     def function(robot: Robot, *arrays: Any, external: Any = None) -> Any:
         values = dict(zip(names[1:], arrays, strict=True))
@@ -112,7 +114,7 @@ def as_program(
     function.__name__ = x.ascii
     function.__qualname__ = f"{x.ascii} given {given} active {active}"
     function.__doc__ = f"{x} = {plan.expression}"
-    shapes = {name: _shape(plan.inputs[name], active) for name in vectors}
+    shapes = {name: _shape(space, active) for name, space in spaces.items()}
     return Program(function, shapes, joint_space=_joint_space(lowered))
 
 
@@ -160,20 +162,25 @@ def _against(condition: Condition, robot: Robot) -> str:
     """Why a condition does not hold, if so."""
     match condition:
         case "no armature":
-            held = [h.name for h in robot.hinges if np.any(np.asarray(h.armature, float) != 0.0)]
-            return f"joint {held[0]!r} has some" if held else ""
+            held = [h for h in robot.hinges if _armed(h)]
+            return f"joint {held[0].name!r} has some" if held else ""
         case "free base":
-            fixed = [
-                h.name
-                for h, p in zip(robot.hinges, robot.parents, strict=True)
-                if p < 0 and h.kind.name != "free"
-            ]
-            return f"root joint {fixed[0]!r} is not free" if fixed else ""
+            roots = [h for h, p in zip(robot.hinges, robot.parents, strict=True) if p < 0]
+            held = [h for h in roots if h.kind.name != "free" or _armed(h)]
+            return f"root joint {held[0].name!r} is not free" if held else ""
     return ""
 
 
+def _armed(h: Hinge) -> bool:
+    return not all(isinstance(a, float) and a == 0.0 for a in h.armature)
+
+
 def check_frames(x: Expression, robot: Robot) -> None:
-    """Refuse frames that the robot does not have."""
+    """Refuse frames that the robot does not have, and the dual set without a free base."""
+    dual = sorted((leaf for leaf in x.leaves if leaf in DUAL), key=str)
+    found = _against("free base", robot) if dual else ""
+    if found:
+        raise ModelError(f"{x}: {dual[0]} is known only on a free base, but {found}")
     for frame in sorted({name for leaf in x.leaves for name in leaf.frames}):
         robot.frame(frame)
 

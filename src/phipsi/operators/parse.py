@@ -30,9 +30,7 @@ from phipsi.operators.text import ASCII, ESCAPES, LATEX, UNICODE
 LONGEST = 10_000
 """Characters that a text may have."""
 DEEPEST = 30
-"""Brackets that may be open at once."""
-MOST = 10
-"""Marks such as .T that may follow one operator."""
+"""Brackets that may be open, and marks such as .T that may follow one operator."""
 LARGEST = 100
 """Parts that a power may have when it is multiplied out."""
 
@@ -203,8 +201,7 @@ class _Reader:
             if self.token == "*" and self.apart:
                 self.fail("write the number first, 2 * H, @ between operators, or H* if adjoint")
             marks += 1
-            if marks > MOST:
-                self.fail(f"more than {MOST} marks follow one operator")
+            self.check(marks)
             value = self.made(self.at, attrgetter(_POSTFIX[self.token]), value)
             self.advance()
         return self.power(value) if self.token == "**" else value
@@ -232,7 +229,7 @@ class _Reader:
             whole = token.isdigit()
             if len(token) > 1000 or (not whole and isinf(float(token))):
                 self.fail("the number is too large, or has more than 1000 digits")
-            value = IDENTITY * Fraction(int(token) if whole else float(token))
+            value = IDENTITY * Fraction(token)
         elif kind == "logdet":
             self.advance()
             if self.token not in _CLOSING:
@@ -246,8 +243,7 @@ class _Reader:
     def bracket(self, closing: str) -> Expression:
         at = self.at
         self.depth += 1
-        if self.depth > DEEPEST:
-            self.fail(f"more than {DEEPEST} brackets are open")
+        self.check(self.depth)
         self.advance()
         value = self.sum()
         if self.token != closing:
@@ -308,6 +304,10 @@ class _Reader:
             for (_, left), (at, right) in pairwise(item for item in of if item[1].codomain != ANY):
                 self.made(at, how, [left, right])
             return self.made(of[0][0], how, [x for _, x in of])
+
+    def check(self, depth: int) -> None:
+        if depth > DEEPEST:
+            self.fail(f"more than {DEEPEST} brackets are open, or marks follow one operator")
 
     def where(self, at: int) -> str:
         start = max(0, at - 50)

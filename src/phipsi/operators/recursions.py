@@ -44,3 +44,22 @@ def gyroscopic(k: Any, parent: Any) -> dict[str, Any]:
     gravity = k.phi.T @ parent.gravity
     b = k.V.cross_force(k.M @ k.V) - k.M @ gravity - k.f_ext
     return {"gravity": gravity, "b": b}
+
+
+def sent(k: Any) -> dict[str, Any]:
+    """φP⁺φ*, what the siblings of a body feel of it"""
+    return {"siblings": k.phi.congruence(k.P_plus)}
+
+
+def dual(k: Any, parent: Any) -> dict[str, Any]:
+    """S⁺ = φ⁻¹(M_p + S_p + Σ φP⁺φ* of siblings)φ⁻*,  G_s = −S⁺H*D_s⁻¹,  S = S⁺ + G_sHS⁺   [BI] 3
+
+    Whatever the world's `rest`, S = 0 at a free root; S⁺, infinite there, is given as zero.
+    """
+    S_plus = k.phi.inv.congruence(parent.rest + k.siblings)
+    G = S_plus.gain(k.H, k.A)
+    S = S_plus.released(G)
+    return {
+        "S_plus": S_plus, "minus_G_s": G, "S": S, "Lambda": k.P + S, "rest": k.M.articulated + S,
+        "inside": parent.inner, "inner": 1.0,
+    }  # fmt: skip

@@ -4,24 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from fractions import Fraction
+from functools import reduce
 from typing import Any
 
 import numpy as np
 
 from phipsi.conventions import WORLD
 from phipsi.model import Robot
-from phipsi.operators.expressions import Adjoint, Expression, Inverse
-from phipsi.operators.lower import INWARD, OUTWARD, Plan, Sweep, Value
+from phipsi.operators.expressions import Adjoint, Expression, Inverse, Sum
+from phipsi.operators.lower import Plan, Sweep
 from phipsi.operators.recursions import (
+    dual,
     gyroscopic,
     passive_riccati,
     riccati,
+    sent,
     upsilon,
     velocity,
 )
-from phipsi.spatial import Compliance, Force, Motion, Pivot, RigidMotion
+from phipsi.operators.spaces import Space
+from phipsi.operators.values import INWARD, OUTWARD, Value
+from phipsi.spatial import Compliance, Force, Motion, Pivot, RigidMotion, SpatialInertia
 from phipsi.spatial import rotation as rot
-from phipsi.sweeps import forest, gather, inward, local, outward, stack, total
+from phipsi.sweeps import forest, gather, inward, local, others, outward, stack, total
 
 STEPS: Mapping[str, Callable[[Any, Any], dict[str, Any]]] = {
     "riccati": riccati,
@@ -29,6 +34,7 @@ STEPS: Mapping[str, Callable[[Any, Any], dict[str, Any]]] = {
     "motion": velocity,
     "gyroscopic": gyroscopic,
     "upsilon": upsilon,
+    "dual": dual,
 }
 
 ACTS: Mapping[str, Callable[[Any, Any], Any]] = {
@@ -50,6 +56,13 @@ ACTS: Mapping[str, Callable[[Any, Any], Any]] = {
     "G*": lambda k, y: k.G.T @ y,
     "Upsilon": lambda k, y: k.Upsilon @ y,
     "Upsilon⁻¹": lambda k, y: k.Upsilon.inv @ y,
+    "Upsilon_plus": lambda k, y: k.Upsilon_plus @ y,
+    "S": lambda k, y: k.S @ y,
+    "S_plus": lambda k, y: (k.S_plus @ y) * k.inside,
+    "G_s": lambda k, y: -(k.minus_G_s @ y),
+    "G_s*": lambda k, y: -(k.minus_G_s.T @ y),
+    "Lambda": lambda k, y: k.Lambda @ y,
+    "Lambda⁻¹": lambda k, y: k.Lambda.inv @ y,
     "H_a": lambda k, y: k.H.masked(1.0 - k.passive) @ y,
     "H_a*": lambda k, y: k.H.masked(1.0 - k.passive).T @ y,
     "A_a": lambda k, y: k.A * (1.0 - k.passive) * y,
@@ -67,12 +80,18 @@ ACTS: Mapping[str, Callable[[Any, Any], Any]] = {
 """What a letter does to the part of one body."""
 
 
-def act(x: Expression) -> str:
-    """The name of a letter in `ACTS`."""
+def act(x: Expression, k: Any, y: Any) -> Any:
+    """A letter, applied to the part of one body."""
     inner = x.inner if isinstance(x, Inverse) else x
+    if isinstance(inner, Sum):
+        parts = (getattr(k, leaf.symbol.name) for leaf in sorted(inner.leaves, key=str))
+        inertias = [
+            part.articulated if isinstance(part, SpatialInertia) else part for part in parts
+        ]
+        return reduce(lambda a, b: a + b, inertias).inv @ y
     starred = isinstance(inner, Adjoint)
     suffix = ("⁻*" if starred else "⁻¹") if isinstance(x, Inverse) else "*" if starred else ""
-    return next(iter(x.leaves)).symbol.name + suffix
+    return ACTS[next(iter(x.leaves)).symbol.name + suffix](k, y)
 
 
 def field(v: Value) -> str:
@@ -113,6 +132,8 @@ class Run:
     def _sweep(self, sweep: Sweep) -> None:
         placed = {field(v): self._placed(v) for v in sweep.values if v.op == "place"}
         self.x = self.x.carrying(**placed) if placed else self.x
+        if "dual" in sweep.recursions:
+            self.x = others(sent, self.x, siblings=SpatialInertia.zero().articulated)
         step = self._step(sweep)
         if sweep.direction == INWARD:
             self.x = inward(step, self.x)
@@ -151,16 +172,19 @@ class Run:
     def _part(self, v: Value, k: Any, near: Any, get: Callable[[Value], Any]) -> Any:
         match v.op:
             case "apply":
-                return ACTS[act(v.data)](k, get(v.args[0]))
+                return act(v.data, k, get(v.args[0]))
             case "add":
                 return _summed(v.data, [get(y) for y in v.args])
             case "recur":
                 return _summed([Fraction(1)] * len(v.recursion), [get(y) for y in v.recursion])
             case "gather":
                 name = field(v.args[0])
-                return near.sum(lambda c: c.phi @ getattr(c, name), Force.zero())
+                if v.space.is_force:
+                    return near.sum(lambda c: c.phi @ getattr(c, name), Force.zero())
+                return near.sum(lambda c: c.phi.inv.T @ getattr(c, name), Motion.zero())
             case "scatter":
-                return k.phi.T @ getattr(near, field(v.args[0]))
+                back = k.phi.inv if v.space.is_force else k.phi.T
+                return back @ getattr(near, field(v.args[0]))
             case "state":
                 return getattr(k, v.data)
             case "zero":
@@ -180,11 +204,12 @@ class Run:
             "motion": {"V": Motion.zero()},
             "gyroscopic": {"gravity": Motion(rot.zero(), g)},
             "upsilon": {"Upsilon": Compliance.zero()},
+            "dual": {"rest": SpatialInertia.of(1.0, inertia=np.eye(3)).articulated, "inner": 0.0},
         }
         world = {n: x for name in sweep.recursions for n, x in known[name].items()}
         for v in sweep.values:
             if v.op == "scatter":
-                world[field(v.args[0])] = Motion.zero()
+                world[field(v.args[0])] = _still(v.space)
             elif v.op == "load":
                 world[motion(v)] = RigidMotion.accelerated(-g)
         return world
@@ -254,9 +279,11 @@ def _dot(x: Any, y: Any) -> Any:
 
 
 def _zero(v: Value, k: Any) -> Any:
-    if v.space.size == "body":
-        return Force.zero() if v.space.is_force else Motion.zero()
-    return np.zeros(len(k.A), object)
+    return _still(v.space) if v.space.size == "body" else np.zeros(len(k.A), object)
+
+
+def _still(space: Space) -> Force | Motion:
+    return Force.zero() if space.is_force else Motion.zero()
 
 
 def _kept(plan: Plan) -> set[Value]:

@@ -28,7 +28,7 @@ from phipsi.operators.expressions import (
 )
 from phipsi.operators.identities import CONDITIONS, TABLE, Condition, Identity
 from phipsi.operators.symbols import *
-from phipsi.operators.words import MEANING, OPEN, F, F_p, Polynomial, TooLong, W, W_p, Word, letter
+from phipsi.operators.words import *
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,10 @@ def stuck(x: Expression) -> list[Inverse]:
 def _derived(x: Expression, given: tuple[Condition, ...]) -> Derivation:
     engine = _Engine(given)
     try:
-        engine.run(Polynomial.of(x))
+        p = Polynomial.of(x)
+        if weight(p.factored) < weight(x):
+            engine.steps.append(Step(p.factored, "common factors"))
+        engine.run(p)
     except TooLong:
         return Derivation(x, ())
     steps, before = list[Step](), x
@@ -228,12 +231,7 @@ class _Engine:
 
     def _cancelled(self, p: Polynomial) -> Polynomial | None:
         """x⁻¹x = I."""
-        pairs = {
-            (x, y)
-            for word in p.words
-            for x, y in pairwise(word)
-            if opposite(x) is y
-        }
+        pairs = {(x, y) for word in p.words for x, y in pairwise(word) if opposite(x) is y}
         for x, y in pairs:
             p = p.replaced((x, y), Polynomial({(): ONE}, x.codomain, y.domain))
         return self._note(p, "x⁻¹x = I") if pairs else None
@@ -284,7 +282,7 @@ class _Engine:
         result = self._inside(p, x, LogDet.of, x.inner.replaced(MEANING))
         q = Polynomial.of(result)
         words: dict[Word, Fraction] = {(LogDet.of(result),): ONE}
-        if len(q.words) == 1 and ONE in q.words.values():
+        if len(q.words) == 1 and ONE in q.words.values() and all(map(_square, next(iter(q.words)))):
             (word,) = q.words
             parts = [_determinant(y) for y in word if y not in UNIT and opposite(y) not in UNIT]
             words = {}

@@ -118,7 +118,7 @@ class System:
             own = self.moves == i
             if own.sum() != 6 or np.linalg.matrix_rank(self.H[own]) < 6 or self.A[own].any():
                 name = repr(self.bodies[i]) if self.bodies else i
-                raise ValueError(f"body {name} is not a free base: six freedoms, no armature")
+                raise ValueError(f"body {name} is no free base: one has six freedoms, no armature")
 
     def rerooted(self, body: str) -> System:
         """The system with another body as the base ([BI] Appendix A): same frames and order of the
@@ -155,6 +155,8 @@ def system(
     gravity is among the loads.
     """
     q = np.asarray(q, float)
+    if q.shape != (robot.nq,):
+        raise ValueError(f"q has shape {q.shape}, and needs ({robot.nq},)")
     origins, frames = [b.origin for b in robot.bodies], _frames(robot)
     phi, rows, M, fall = [], [], [], []
     poses = {-1: Transform.identity()}

@@ -52,8 +52,9 @@ class Writing:
         """A factor in front of a term; nothing if it is one."""
         if c == 1:
             return ""
-        exact = c.denominator > 1 and c.numerator < 2**53 and Fraction(float(c)) == c
-        written = repr(float(c)) if exact else str(c) if c.denominator == 1 else f"({c})"
+        whole = c.denominator == 1
+        decimal = not whole and c < 2**53 and Fraction(repr(float(c))) == c
+        written = str(c) if whole else repr(float(c)) if decimal else f"({c})"
         return f"{written}{self.scaled}"
 
     def factor(self, x: Expression) -> str:

@@ -25,6 +25,10 @@ from phipsi.operators.expressions import (
 from phipsi.operators.spaces import JOINT_FORCES, PASSIVE_FORCES, Space
 from phipsi.operators.symbols import *
 
+__all__ = [
+    "MEANING", "OPEN", "F", "F_p", "Polynomial", "TooLong", "W", "W_p", "Word", "letter", "weight",
+]  # fmt: skip
+
 Word = tuple[Expression, ...]
 
 LIMIT = 4096

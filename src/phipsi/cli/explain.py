@@ -1,0 +1,46 @@
+"""`phipsi explain`: an operator expression, explained."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from phipsi.cli.app import BadUsage
+from phipsi.cli.info import find
+from phipsi.operators.explain import Explanation, explain
+from phipsi.operators.parse import parse
+
+Language = Literal["dynamics", "estimation"]
+Format = Literal["text", "markdown", "latex"]
+
+SECTIONS = r"(?m)^(Derivation|Recursion|Symbols|Cost)$"
+SOURCES = r"\[(?:SOA|BI|BI-c|UA|DL)\][^\n]*$"
+
+
+def run(
+    expression: str, robot: str | None, language: Language, form: Format, active: list[str] | None
+) -> None:
+    """Print the explanation."""
+    try:
+        written = parse(expression)
+        on = find(robot) if robot else None
+        found = explain(written, on, language=language, active=active or None)
+    except (TypeError, ValueError, ArithmeticError) as error:
+        raise BadUsage(str(error).partition("\n")[0]) from None
+    if form == "text":
+        _show(found)
+    else:
+        print(getattr(found, form), end="")
+
+
+def _show(found: Explanation) -> None:
+    """The text, its headings bold, its sources dim, the form that runs green."""
+    from rich.console import Console
+    from rich.text import Text
+
+    text = Text(found.text)
+    text.highlight_regex(r"\A[^\n]*", "bold")
+    text.highlight_regex(SECTIONS, "bold")
+    text.highlight_regex(r"(?m)^  [^\n]*(tip → base|base → tip|for each body|at each body)[^\n=]*:?", "")
+    text.highlight_regex(rf"(?m){SOURCES}", "dim")
+    text.highlight_regex(r"(?m)^[^\n]*← [^\n]*$", "green")
+    Console(highlight=False).print(text, end="", soft_wrap=True)

@@ -1,0 +1,344 @@
+"""Values: what an expression applied to a vector is made of, body by body.
+
+Values are vectors of a space, one part for each body. Operators are linear, so those that are
+applied to several values are applied to their sum; φ and ψ become recursions
+
+    z = φx:   z = x + E_φ z                 E_φ y = Σ φ y over the children, from tip to base
+    z = ψx:   z = x + E_φ (z − G H z)
+    y = φ*x:  y = x + E_φ* y                E_φ* y = φ* y of the parent, from base to tip
+    y = ψ*x:  y = x + (I − H* G*) E_φ* y
+
+Values know no robot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from phipsi.operators.expressions import (
+    Adjoint,
+    Expression,
+    Identity,
+    Inverse,
+    Leaf,
+    LogDet,
+    Sum,
+    Zero,
+    product,
+)
+from phipsi.operators.spaces import BODY_FORCES, SCALARS, Space
+from phipsi.operators.symbols import *
+
+INWARD, OUTWARD = "inward", "outward"
+ONE = Fraction(1)
+
+
+class LoweringError(ValueError):
+    """An expression that no recursion computes, and why."""
+
+
+@dataclass(eq=False)
+class Value:
+    """A vector, part by part, or (in the space of frames and of numbers) as a whole."""
+
+    op: str
+    space: Space
+    args: tuple[Value, ...] = ()
+    data: Any = None
+    number: int = 0
+    whole: bool = False
+    """Of no body: a vector at frames, or a number."""
+    recursion: tuple[Value, ...] = field(default=())
+    """Of a `recur`: what it is equal to, in terms of itself."""
+
+    @property
+    def inputs(self) -> tuple[Value, ...]:
+        """The values of the same body that it is computed from."""
+        return () if self.op in ("gather", "scatter") else self.sources
+
+    @property
+    def sources(self) -> tuple[Value, ...]:
+        """The values that it is computed from, of the same body or of its neighbours."""
+        return self.recursion or self.args
+
+
+LOCAL = {
+    x.symbol.name
+    for x in (H, M, A, P, P_plus, D, D_half, G, Upsilon, H_a, H_p, A_a, A_p, P_p, P_p_plus, D_p,
+              G_p, S, S_plus, G_s, Lambda, Upsilon_plus)
+}  # fmt: skip
+"""Symbols that act on each body by itself."""
+
+STATE = {
+    "P": "riccati", "P_plus": "riccati", "D": "riccati", "D_half": "riccati", "G": "riccati",
+    "H_p": "passive", "P_p": "passive", "P_p_plus": "passive", "D_p": "passive",
+    "G_p": "passive", "H_a": "active", "A_a": "active", "A_p": "active",
+    "Upsilon": "upsilon", "Upsilon_plus": "upsilon",
+    "S": "dual", "S_plus": "dual", "G_s": "dual", "Lambda": "dual",
+}  # fmt: skip
+"""The recursion that a symbol comes from."""
+
+EXPANDED = (
+    tau, tau_bar, E_psi, tau_bar_p, E_psi_p, Omega, Omega_p, mass, mass_aa, mass_ap, mass_pp, m,
+    tau_bar_s,
+)  # fmt: skip
+"""Symbols that are applied as their definition."""
+
+
+class Lowering:
+    """Values in the making, the same ones never made twice."""
+
+    def __init__(self, given: Iterable[str]) -> None:
+        self.given = frozenset(given)
+        self.known: dict[Any, Value] = {}
+        self.values: list[Value] = []
+
+    def make(self, op: str, space: Space, args: tuple[Value, ...] = (), data: Any = None) -> Value:
+        """The value with this operation and these arguments."""
+        key = (op, space, data, *map(id, args))
+        if key not in self.known:
+            whole = space.size in ("frame", "one")
+            new = Value(op, space, args, data, len(self.values), whole)
+            self.known[key] = new
+            self.values.append(new)
+        return self.known[key]
+
+    # ---- sums ----------------------------------------------------------------------------------
+
+    def add(
+        self, terms: Iterable[tuple[Fraction, Value]], space: Space, *, sent: bool = False
+    ) -> Value:
+        """Σ number · value; what one operator is applied to is added first. In what a recursion
+        has `sent` to a neighbour, recursions (itself among them) are left as they are."""
+        flat: dict[Value, Fraction] = {}
+        for c, x in terms:
+            for d, y in _terms(x):
+                flat[y] = flat.get(y, Fraction(0)) + c * d
+        flat = {x: c for x, c in flat.items() if c and x.op != "zero"}
+        groups: dict[Any, list[tuple[Fraction, Value]]] = {}
+        for x, c in flat.items():
+            linear = x.op in ("apply", "gather", "scatter") or (x.op == "recur" and not sent)
+            groups.setdefault((x.op, x.data) if linear else x, []).append((c, x))
+        terms = [self._together(group) for group in groups.values()]
+        if len(terms) < len(flat):
+            return self.add(terms, space, sent=sent)
+        return self._loaded({x: c for c, x in terms}, space)
+
+    def _together(self, group: list[tuple[Fraction, Value]]) -> tuple[Fraction, Value]:
+        """c L x + d L y as L (c x + d y)."""
+        if len(group) == 1:
+            return group[0]
+        like = group[0][1]
+        inner = self.add([(c, x.args[0]) for c, x in group], like.args[0].space)
+        if like.op == "recur":
+            return ONE, self.recur(like.data, inner)
+        return ONE, self.make(like.op, like.space, (inner,), like.data)
+
+    def _loaded(self, terms: dict[Value, Fraction], space: Space) -> Value:
+        """The sum, with M φ*(H* y + a) + b as the load of the motion with accelerations y."""
+        own = self.known.get(("state", BODY_FORCES, "b"))
+        if own in terms:
+            for x in list(terms):
+                y = self._acceleration(x)
+                if y is not None and terms[x] == terms[own]:
+                    load = self.make("load", BODY_FORCES, y)
+                    terms = {z: c for z, c in terms.items() if z not in (x, own)} | {load: terms[x]}
+                    break
+        if not terms:
+            return self.make("zero", space)
+        if len(terms) == 1 and ONE in terms.values():
+            return next(iter(terms))
+        ordered = sorted(terms, key=lambda x: (terms[x] < 0, x.number))
+        return self.make("add", space, tuple(ordered), tuple(terms[x] for x in ordered))
+
+    def _acceleration(self, x: Value) -> tuple[Value, ...] | None:
+        """The y of M φ*(H* y + a), () for none, None where x is something else."""
+        if not (x.op == "apply" and x.data is M and x.args[0].op == "recur"
+                and x.args[0].data is phi.T):  # fmt: skip
+            return None
+        source = x.args[0].args[0]
+        if source.op == "state" and source.data == "a":
+            return ()
+        if source.op != "add" or len(source.args) != 2 or set(source.data) != {ONE}:
+            return None
+        rest = [y for y in source.args if not (y.op == "state" and y.data == "a")]
+        if len(rest) == 1 and rest[0].op == "apply" and rest[0].data is H.T:
+            return rest[0].args
+        return None
+
+    # ---- operators -----------------------------------------------------------------------------
+
+    def apply(self, x: Expression, y: Value) -> Value:
+        """The value of x @ y."""
+        if y.op == "zero" or isinstance(x, Zero):
+            return self.make("zero", x.codomain)
+        if isinstance(x, Identity):
+            return y
+        if isinstance(x, Sum):
+            return self.add([(c, self.apply(term, y)) for c, term in x.terms], x.codomain)
+        for factor in reversed(x.factors[1:]):
+            y = self.apply(factor, y)
+        head = x.factors[0]
+        if head is not x:
+            return self.apply(head, y)
+        return self._letter(x, y)
+
+    def _letter(self, x: Expression, y: Value) -> Value:
+        if isinstance(x, Inverse):
+            return self._inverse(x, y)
+        leaf = x.leaf if isinstance(x, Adjoint) else x
+        assert isinstance(leaf, Leaf)
+        if leaf.domain == SCALARS:
+            value = self.vector(leaf)
+            if x is leaf:
+                return self.make("times", x.codomain, (value, y))
+            return self.make("dot", SCALARS, (value, y))
+        if leaf.symbol.framed:
+            return self._framed(x, leaf, y)
+        if leaf in EXPANDED:
+            definition = leaf.definition
+            return self.apply(definition if x is leaf else definition.T, y)
+        if x in RESOLVENTS:
+            return self.recur(x, y)
+        if leaf in TILDES:
+            return self._tilde(TILDES[leaf], x is leaf, y)
+        if leaf is l:
+            whole = D_half.inv @ (I - H @ psi @ K)
+            return self.apply(whole if x is leaf else whole.T, y)
+        if leaf in (K, K_p):
+            gain = G if leaf is K else G_p
+            if x is leaf:
+                return self.shift(E_phi, self.apply(gain, y))
+            return self.apply(gain.T, self.shift(E_phi.T, y))
+        if leaf in (E_phi, E_phi_s):
+            return self.shift(x, y)
+        if leaf.symbol.name in LOCAL:
+            return self.make("apply", x.codomain, (y,), x)
+        raise LoweringError(f"{leaf} ({leaf.meaning}) has no recursion in this version")
+
+    def shift(self, x: Expression, y: Value) -> Value:
+        """E_φ y or E_φs* y, gathered from the children; E_φ* y or E_φs y, scattered to them."""
+        op = "gather" if x in (E_phi, E_phi_s.T) else "scatter"
+        return y if y.op == "zero" else self.make(op, x.codomain, (y,), x)
+
+    def recur(self, x: Expression, source: Value) -> Value:
+        """φ, ψ or an adjoint of them, applied to a source."""
+        if source.op == "zero":
+            return source
+        known = ("recur", x.codomain, x, id(source)) in self.known
+        z = self.make("recur", x.codomain, (source,), x)
+        if not known:
+            terms = _terms(source)
+            shift, through = RESOLVENTS[x]
+            merge = through is I or x in INWARDS
+            near = [(c, y) for c, y in terms if merge and y.data is shift]
+            start = self.add([(ONE, source), *((-c, y) for c, y in near)], x.codomain)
+            sent = [(c, y.args[0]) for c, y in near]
+            z.recursion = self._equation(x, z, start, sent)
+        return z
+
+    def _equation(
+        self, x: Expression, z: Value, start: Value, sent: list[tuple[Fraction, Value]]
+    ) -> tuple[Value, ...]:
+        """What z is the sum of: inward what passes each hinge is gathered, outward what comes from
+        the parent passes the hinge."""
+        shift, through = RESOLVENTS[x]
+        if x in INWARDS:
+            own = self.apply(through, z)
+            return start, self.shift(shift, self.add([(ONE, own), *sent], own.space, sent=True))
+        plus = self.shift(shift, self.add([(ONE, z), *sent], z.space, sent=True))
+        return (self.add([(ONE, start), (ONE, self.apply(through, plus))], x.codomain),)
+
+    def _tilde(self, own: Expression, forward: bool, y: Value) -> Value:
+        """φ̃ = E_φ φ and ψ̃ = E_ψ ψ, or their adjoints."""
+        shift, through = RESOLVENTS[own if forward else own.T]
+        z = self.recur(own if forward else own.T, y)
+        if forward:
+            return self.shift(shift, self.apply(through, z))
+        return self.apply(through, self.shift(shift, z))
+
+    def _framed(self, x: Expression, leaf: Leaf, y: Value) -> Value:
+        if leaf.symbol.name == "J":
+            return self.apply(leaf.definition if x is leaf else leaf.definition.T, y)
+        if leaf.symbol.name != "B":
+            raise LoweringError(f"{leaf} ({leaf.meaning}) has no recursion in this version")
+        op = "place" if x is leaf else "pick"
+        return self.make(op, x.codomain, (y,), leaf.frames)
+
+    def _inverse(self, x: Inverse, y: Value) -> Value:
+        inner = x.inner
+        leaf = inner.leaf if isinstance(inner, Adjoint) else inner
+        if leaf in (D, D_p, D_half, M, P, Upsilon, P_p, Lambda) or _inertias(inner):
+            return self.make("apply", x.codomain, (y,), x)
+        if x.domain.size == "frame" and inner.T is inner:
+            units = [self.make("unit", x.codomain, (), (x.codomain.frames, i))
+                     for i in range(6 * len(x.domain.frames))]  # fmt: skip
+            columns = tuple(self.apply(inner, unit) for unit in units)
+            return self.make("solve", x.codomain, (y, *columns))
+        raise LoweringError(
+            f"no identity removes the inverse of {inner}"
+            + ("" if inner.T is inner else ", which is not its own adjoint")
+            + "; ask for the dense one with dense=True"
+        )
+
+    # ---- vectors -------------------------------------------------------------------------------
+
+    def vector(self, x: Expression) -> Value:
+        """The value of a vector or number."""
+        if isinstance(x, Sum):
+            return self.add([(c, self.vector(term)) for c, term in x.terms], x.codomain)
+        *operators, last = x.factors
+        if operators:
+            if last.domain != SCALARS:
+                raise LoweringError(f"{x} is no vector")
+            return self.apply(product(operators), self.vector(last))
+        if isinstance(x, LogDet):
+            if x.inner not in (D, D_p):
+                raise LoweringError(f"no identity takes the determinant of {x.inner} apart")
+            return self.make("logdet", SCALARS, (), x.inner)
+        if isinstance(x, Zero):
+            return self.make("zero", x.codomain)
+        if isinstance(x, (Adjoint, Inverse, Identity)) or not isinstance(x, Leaf):
+            return self.make("one", SCALARS)
+        return self._symbol(x)
+
+    def _symbol(self, x: Leaf) -> Value:
+        name = x.symbol.name
+        if name in self.given or name in FREE:
+            return self.make("input", x.codomain, (), name)
+        if x in (V, a, b):
+            return self.make("state", x.codomain, (), name)
+        if name in DEFINITIONS:
+            return self.vector(x.definition)
+        raise LoweringError(f"{x} ({x.meaning}) is not known: give it, {name}=...")
+
+
+def _terms(x: Value) -> list[tuple[Fraction, Value]]:
+    return list(zip(x.data, x.args, strict=True)) if x.op == "add" else [(ONE, x)]
+
+
+def _inertias(x: Expression) -> bool:
+    """Is it a sum of inertias of bodies?"""
+    return isinstance(x, Sum) and all(
+        c == 1 and term in (M, P, P_plus, P_p, P_p_plus, S) for c, term in x.terms
+    )
+
+
+RESOLVENTS: dict[Expression, tuple[Expression, Expression]] = {
+    own if forward else own.T: (shift, through) if forward else (shift.T, through.T)
+    for own, shift, through in (
+        (phi, E_phi, I),
+        (psi, E_phi, I - G @ H),
+        (psi_p, E_phi, I - G_p @ H_p),
+        (psi_s, E_phi_s, I + G_s @ H),
+    )
+    for forward in (True, False)
+}
+"""(I − E X)⁻¹ of a shift E to or from the children and what passes a hinge, X: there and back."""
+INWARDS = {phi, psi, psi_p, psi_s.T}
+TILDES: dict[Expression, Expression] = {phi_tilde: phi, psi_tilde: psi, psi_p_tilde: psi_p}
+FREE = {"T", "beta", "beta_dot", "x"}
+"""Vectors that only a caller can give."""

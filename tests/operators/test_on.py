@@ -1,0 +1,328 @@
+"""Expressions on robots: lowered to sweeps, they give what dense algebra gives, in O(N)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+import phipsi as pp
+from phipsi.operators import *
+from phipsi.operators import Expression, SpaceError
+from phipsi.operators.dense import matrix
+from phipsi.operators.expressions import Inverse, walk
+from phipsi.operators.lower import lower, planned
+from phipsi.operators.on import as_program
+from phipsi.operators.systems import system
+from phipsi.operators.values import LoweringError
+from tests.operators import by_hand
+from tests.operators.expressions import expressions
+from tests.zoo import State, close, random_forest
+
+
+@pytest.fixture(autouse=True, scope="module")
+def interpreted() -> Iterator[None]:
+    """Hundreds of small programs run once: the interpreter does."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PHIPSI_BACKEND", "numpy")
+        yield
+
+
+S_ap = mass_ap @ mass_pp.inv
+J_t, B_t = J("tool"), B("tool")
+OPERATORS = [
+    H, M, A, P, P_plus, D, D_half, G, tau, tau_bar, E_phi, phi, phi_tilde, K, E_psi, psi, psi_tilde,
+    Omega, Upsilon, Upsilon_plus, mass, mass.inv, m, l, D.inv, D_half.inv, B_t, J_t, psi.inv @ phi,
+    J_t @ mass.inv @ J_t.T, J("tool", "body0"), I - H @ psi @ K, mass.inv @ J_t.T,
+    H_a, H_p, A_a, A_p, P_p, P_p_plus, D_p, G_p, K_p, tau_bar_p, E_psi_p, psi_p, psi_p_tilde,
+    Omega_p, mass_pp, mass_ap, mass_aa, mass_pp.inv, S_ap, mass_aa - S_ap @ mass_ap.T,
+    Omega @ M @ Omega, 2 * phi - 3 * psi @ tau_bar,
+    B_t.T @ phi.T @ (H_a.T - H_p.T @ S_ap.T),
+]  # fmt: skip
+DUAL = [S, S_plus, G_s, tau_bar_s, psi_s, E_phi_s, Lambda, Lambda.inv, (P + S).inv, Upsilon.inv]
+
+
+def agrees(x: Expression, robot: pp.Robot, q: Any, active: Any = None) -> None:
+    for one in (x, x.T):
+        expected = matrix(one, system(robot, q, active=active))
+        close(one.on(robot, q, active=active).matrix(), expected, 1e-9)
+
+
+@pytest.mark.parametrize("x", OPERATORS, ids=str)
+def test_every_operator(x: Expression) -> None:
+    """And its adjoint, on forests with every hinge kind, against dense algebra."""
+    for seed in (0, 4):
+        robot = random_forest(seed, 5)
+        q, _ = robot.random_state(seed)
+        active = np.arange(robot.nv) % 3 == 1
+        agrees(x, robot, q, active)
+
+
+@pytest.mark.parametrize("x", DUAL, ids=str)
+def test_the_dual_set(x: Expression) -> None:
+    for seed in (1, 3):
+        robot = random_forest(seed, 5, roots=("free",), armature=False)
+        agrees(x, robot, robot.random_state(seed)[0])
+
+
+def test_small_inverses_in_the_space_of_frames() -> None:
+    robot = pp.robots.space_arm()
+    q, _ = robot.random_state(0)
+    frames = ("tool", robot.bodies[0].name)
+    x = (J(*frames) @ mass.inv @ J(*frames).T).inv
+    close(x.on(robot, q).matrix(), matrix(x, system(robot, q)), 1e-9)
+
+
+def test_looped() -> None:
+    """The same plans as loops over the bodies."""
+    robot = random_forest(5, 6)
+    q, _ = robot.random_state(5)
+    for x in (mass.inv, phi, psi.T, Omega, J_t @ mass.inv @ J_t.T, K, Upsilon, phi_tilde.T):
+        program = as_program(x)
+        n = matrix(x, system(robot, q)).shape[1]
+        core = {"joint": (robot.nv,), "body": (robot.nb, 6), "frame": (6,)}[x.domain.size]
+        units = np.eye(n).reshape(n, *core)
+        kernel = program.compile(robot, unroll=False)
+        found = kernel(q, units).reshape(n, -1).T
+        close(found, matrix(x, system(robot, q)), 1e-9)
+
+
+LEAVES = [
+    H, E_phi, phi, phi_tilde, M, A, P, P_plus, D, D_half, G, K, tau, tau_bar, E_psi, psi, psi_tilde,
+    Omega, Upsilon, mass, m, l, B_t, J_t, H_p, K_p, psi_p, D_p,
+]  # fmt: skip
+
+
+@settings(max_examples=80)
+@given(expressions(5, leaves=LEAVES, logdet=False), st.integers(0, 3))
+def test_random_expressions(x: Expression, seed: int) -> None:
+    """Whatever fits together runs, or says why it does not."""
+    robot = random_forest(seed, 4, massless=False)
+    q, _ = robot.random_state(seed)
+    active = np.arange(robot.nv) % 2 == 1
+    try:
+        lowered = lower(x)
+    except LoweringError as error:
+        assert "no identity removes" in str(error)
+        assert "dense=True" in str(error)
+        return
+    s = system(robot, q, active=active)
+    try:
+        expected = matrix(x, s)
+        inner = [matrix(y.inner, s) for y in walk(x) if isinstance(y, Inverse)]
+    except ValueError:
+        assume(False)
+        raise
+    assume(not lowered.derivation.needs)
+    rounding = 1e-13 * float(np.prod([np.linalg.cond(y) for y in inner if y.size]))
+    assume(rounding < 1e-4)
+    close(x.on(robot, q, active=active).matrix(), expected, max(1e-8, rounding))
+
+
+# ---- the library's own algorithms ---------------------------------------------------------------
+
+ALGORITHMS = {
+    "forward_dynamics": (mass.inv @ (T - C), ("q", "v", "tau")),
+    "inverse_dynamics": (mass @ beta_dot + C, ("q", "v", "a")),
+    "bias_force": (C, ("q", "v")),
+    "mass_matrix_product": (mass, ("q", "w")),
+    "mass_matrix_solve": (mass.inv, ("q", "w")),
+    "mass_matrix_logdet": (mass.logdet, ("q",)),
+    "kinetic_energy": (0.5 * (V.T @ M @ V + beta.T @ A @ beta), ("q", "v")),
+    "mass_matrix_sqrt_product": (m, ("q", "w")),
+}
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+@pytest.mark.parametrize("robot", [pp.robots.puma560(), pp.robots.quadruped(), random_forest(4, 6)],
+                         ids=lambda robot: robot.name)  # fmt: skip
+def test_algorithms_are_their_expressions(name: str, robot: pp.Robot) -> None:
+    """The lowered expression is what a person writes: the same numbers, no more operations."""
+    x, arguments = ALGORITHMS[name]
+    program, written = getattr(pp, name), getattr(by_hand, name)
+    assert program.equation is x
+    s = State(robot, (3,))
+    values = [getattr(s, argument) for argument in arguments]
+    close(program(robot, *values), written(robot, *values), 1e-12)
+    own, other = program.graph(robot).operations, written.graph(robot).operations
+    assert own <= other
+
+
+@pytest.mark.parametrize("factor", ["m", "m*", "l", "l*"])
+def test_roots_are_their_expressions(factor: str) -> None:
+    robot = random_forest(8, 6)
+    s = State(robot, (3,))
+    program, written = pp.mass_matrix_sqrt_product, by_hand.mass_matrix_sqrt_product
+    close(program(robot, s.q, s.w, factor=factor), written(robot, s.q, s.w, factor=factor), 1e-12)
+    counts = [f.graph(robot, factor=factor).operations for f in (program, written)]
+    assert counts[0] == counts[1]
+
+
+def test_external_forces_and_motion() -> None:
+    robot = random_forest(2, 6)
+    s = State(robot)
+    found = (mass.inv @ (T - C)).evaluate(robot, s.q, s.v, T=s.tau, external=s.external)
+    close(found, by_hand.forward_dynamics(robot, s.q, s.v, s.tau, external=s.external), 1e-12)
+    motion = (phi.T @ (H.T @ beta_dot + a)).evaluate(robot, s.q, s.v, beta_dot=s.a)
+    close(motion, pp.accelerations(robot, s.q, s.v, s.a), 1e-11)
+    close(alpha.evaluate(robot, s.q, s.v, beta_dot=s.a), motion, 1e-12)
+    close(V.evaluate(robot, s.q, s.v), pp.velocities(robot, s.q, s.v), 1e-12)
+    force = (H @ f + A @ beta_dot).evaluate(robot, s.q, s.v, beta_dot=s.a)
+    close(force, pp.inverse_dynamics(robot, s.q, s.v, s.a), 1e-11)
+
+
+def test_the_three_forms_give_the_same_and_the_cheapest_ships() -> None:
+    robot = random_forest(2, 6)
+    s = State(robot)
+    expected = by_hand.forward_dynamics(robot, s.q, s.v, s.tau)
+    derivation = (mass.inv @ (T - C)).simplify(trace=True)
+    costs = {}
+    for form in derivation.forms:
+        try:
+            plan = planned(form)
+        except LoweringError:
+            continue
+        program = as_program(form)
+        close(program(robot, s.q, s.v, s.tau), expected, 1e-10)
+        costs[form] = plan.cost
+    assert len(costs) >= 3
+    assert lower(mass.inv @ (T - C)).plan.expression is min(costs, key=lambda x: costs[x])
+
+
+# ---- cost ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "x", [mass, mass.inv, m, Omega, J("tool") @ mass.inv @ J("tool").T, mass.inv @ (T - C)], ids=str
+)
+def test_cost_is_linear(x: Expression) -> None:
+    counts = {}
+    for n in (10, 100, 1000):
+        robot = pp.robots.chain(n)
+        x = x.replaced({J("tool"): J(robot.bodies[-1].name)})
+        counts[n] = as_program(x).graph(robot, unroll=False).operations
+    per_body = {n: count / n for n, count in counts.items()}
+    assert max(per_body.values()) <= 1.2 * min(per_body.values())
+
+
+# ---- a linear operator --------------------------------------------------------------------------
+
+
+def test_a_linear_operator() -> None:
+    robot = pp.robots.space_arm()
+    q, _ = robot.random_state(0)
+    tau = np.random.default_rng(0).normal(size=(4, robot.nv))
+    op = mass.inv.on(robot, q)
+    assert op.shape == (robot.nv, robot.nv)
+    np.testing.assert_allclose(op @ tau, pp.mass_matrix_solve(robot, q, tau), atol=1e-12)
+    np.testing.assert_allclose(op.inv @ (op @ tau), tau, atol=1e-9)
+    np.testing.assert_allclose(op.matrix(), np.linalg.inv(pp.mass_matrix(robot, q)), atol=1e-9)
+    kernel = op.compile()
+    np.testing.assert_allclose(kernel(q, tau), op @ tau, atol=1e-12)
+    jacobian = J("tool").on(robot, q)
+    np.testing.assert_allclose(jacobian.matrix(), pp.jacobian(robot, q, "tool"), atol=1e-12)
+    np.testing.assert_allclose(jacobian.T.matrix(), jacobian.matrix().T, atol=1e-12)
+    assert repr(jacobian) == f"<6×{robot.nv} operator J('tool') of 'space_arm'>"
+
+
+def test_batches_of_configurations() -> None:
+    robot = pp.robots.puma560()
+    q, v = robot.random_state(0, (3, 2))
+    op = mass.on(robot, q)
+    assert op.matrix().shape == (3, 2, 6, 6)
+    np.testing.assert_allclose(op.matrix(), pp.mass_matrix(robot, q), atol=1e-12)
+    np.testing.assert_allclose(op @ v, pp.mass_matrix_product(robot, q, v), atol=1e-12)
+    with pytest.raises(ValueError, match="solvers take one at a time"):
+        op.matvec(v[0, 0])
+
+
+def test_solvers_of_scipy() -> None:
+    from scipy.sparse.linalg import aslinearoperator, cg, svds
+
+    robot = pp.robots.quadruped()
+    q, _ = robot.random_state(0)
+    tau = np.random.default_rng(1).normal(size=robot.nv)
+    found, info = cg(aslinearoperator(mass.on(robot, q)), tau, rtol=1e-12, maxiter=500)
+    assert info == 0
+    np.testing.assert_allclose(found, pp.mass_matrix_solve(robot, q, tau), rtol=1e-6, atol=1e-8)
+    jacobian = J(robot.bodies[-1].name).on(robot, q)
+    largest = svds(aslinearoperator(jacobian), k=1, return_singular_vectors=False)
+    np.testing.assert_allclose(largest[0], np.linalg.norm(jacobian.matrix(), 2), rtol=1e-9)
+    transport = phi.on(robot, q)
+    np.testing.assert_allclose(
+        transport.matmat(np.eye(6 * robot.nb)), matrix(phi, system(robot, q)), atol=1e-12
+    )
+
+
+# ---- errors: one sentence each --------------------------------------------------------------------
+
+
+def test_errors() -> None:
+    robot = pp.robots.puma560()
+    q = robot.neutral()
+    with pytest.raises(SpaceError, match="M takes body motions, φ gives body forces"):
+        _ = H @ phi @ M @ phi @ H.T  # as printed in [DL] (4.4)
+    with pytest.raises(pp.ModelError, match="no frame 'toool'"):
+        J("toool").on(robot, q)
+    with pytest.raises(ValueError, match=r"depends on the motion: pass the joint rates v"):
+        C.evaluate(robot, q)
+    with pytest.raises(ValueError, match=r"needs T \(joint forces\): pass T="):
+        (mass.inv @ T).evaluate(robot, q)
+    with pytest.raises(TypeError, match="is a vector or a number, not an operator"):
+        T.on(robot, q)
+    with pytest.raises(TypeError, match="is an operator, not a vector"):
+        mass.evaluate(robot, q)
+    with pytest.raises(ValueError, match=r"takes joint forces of shape \(…, 6\), got \(3,\)"):
+        _ = mass.inv.on(robot, q) @ np.ones(3)
+    with pytest.raises(ValueError, match="q has shape"):
+        mass.on(robot, np.zeros(3))
+    with pytest.raises(ValueError, match="needs to know which joints are active"):
+        mass_pp.inv.on(robot, q)
+    with pytest.raises(pp.ModelError, match="S is known only on a free base, but root joint"):
+        S.on(robot, q)
+    with pytest.raises(LoweringError, match="no identity removes the inverse of"):
+        (mass + D).inv.on(robot, q)
+    with pytest.raises(TypeError, match=r"expression\.on\(robot, q\) @ array"):
+        _ = mass @ np.ones(6)
+    with pytest.raises(LoweringError, match="has no recursion in this version"):
+        mass_dot.on(robot, q)
+
+
+def test_dense_on_request() -> None:
+    robot = pp.robots.puma560()
+    q, _ = robot.random_state(0, (2,))
+    x = (mass + D).inv
+    op = x.on(robot, q, dense=True)
+    expected = np.stack([matrix(x, system(robot, one)) for one in q])
+    np.testing.assert_allclose(op.matrix(), expected)
+    np.testing.assert_allclose(op @ np.ones(6), expected.sum(-1), atol=1e-12)
+
+
+def test_armature_is_not_forgotten() -> None:
+    """HφMφ*H* without the armature is not what ψ and K, which have it, invert."""
+    armed = pp.robots.puma560()
+    bare = random_forest(0, 4, kinds=("revolute",), armature=False)
+    x = (H @ phi @ M @ phi.T @ H.T).inv
+    q, _ = bare.random_state(0)
+    np.testing.assert_allclose(
+        x.on(bare, q).matrix(), np.linalg.inv(pp.mass_matrix(bare, q)), atol=1e-8
+    )
+    with pytest.raises(pp.ModelError, match="only if no joint has armature, but joint 'joint1' has some"):
+        x.on(armed, armed.neutral())
+
+
+def test_a_hinge_with_no_inertia() -> None:
+    """A point mass that slides onto the axis of the first hinge."""
+    builder = pp.Builder("lasso")
+    builder.body("mast", mass=0.0)
+    builder.hinge("turn", "revolute", "world", "mast", axis=(0.0, 0.0, 1.0))
+    builder.body("bead", mass=1.0, com=(1.0, 0.0, 0.0))
+    builder.hinge("slide", "prismatic", "mast", "bead", axis=(1.0, 0.0, 0.0))
+    robot = builder.build()
+    np.testing.assert_allclose(mass.inv.on(robot, np.zeros(2)).matrix(), np.eye(2), atol=1e-12)
+    with pytest.raises(np.linalg.LinAlgError, match="D of hinge 'turn' is zero"):
+        _ = mass.inv.on(robot, np.array([0.3, -1.0])) @ np.ones(2)
