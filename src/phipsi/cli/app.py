@@ -123,7 +123,7 @@ def explain(
     ],
     robot: Annotated[
         str | None,
-        typer.Argument(metavar="[ROBOT]", help="A robot to count its operations on, as in info."),
+        typer.Argument(metavar="ROBOT", help="A robot to count its operations on, as in info."),
     ] = None,
     language: Annotated[
         Literal["dynamics", "estimation"], typer.Option(help="How the recursion is told.")

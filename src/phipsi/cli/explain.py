@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import Literal
 
 from phipsi.cli.app import BadUsage
 from phipsi.cli.info import find
+from phipsi.model import ModelError
 from phipsi.operators.explain import Explanation, explain
 from phipsi.operators.parse import parse
 
@@ -13,19 +15,23 @@ Language = Literal["dynamics", "estimation"]
 Format = Literal["text", "markdown", "latex"]
 
 SECTIONS = r"(?m)^(Derivation|Recursion|Symbols|Cost)$"
-SOURCES = r"\[(?:SOA|BI|BI-c|UA|DL)\][^\n]*$"
+SOURCES = r"(?m)\[(?:SOA|BI|BI-c|UA|DL)\][^\n]*$"
 
 
 def run(
     expression: str, robot: str | None, language: Language, form: Format, active: list[str] | None
 ) -> None:
     """Print the explanation."""
+    if active and not robot:
+        raise BadUsage("--active names hinges of a robot: name the robot too")
+    on = find(robot) if robot else None
     try:
-        written = parse(expression)
-        on = find(robot) if robot else None
-        found = explain(written, on, language=language, active=active or None)
+        found = explain(parse(expression), on, language=language, active=active or None)
+    except ModelError:
+        raise
     except (TypeError, ValueError, ArithmeticError) as error:
-        raise BadUsage(str(error).partition("\n")[0]) from None
+        said = str(error).partition("\n")[0]
+        raise BadUsage(re.sub("pass active=.*", "name each with --active HINGE", said)) from None
     if form == "text":
         _show(found)
     else:
@@ -40,7 +46,6 @@ def _show(found: Explanation) -> None:
     text = Text(found.text)
     text.highlight_regex(r"\A[^\n]*", "bold")
     text.highlight_regex(SECTIONS, "bold")
-    text.highlight_regex(r"(?m)^  [^\n]*(tip → base|base → tip|for each body|at each body)[^\n=]*:?", "")
-    text.highlight_regex(rf"(?m){SOURCES}", "dim")
+    text.highlight_regex(SOURCES, "dim")
     text.highlight_regex(r"(?m)^[^\n]*← [^\n]*$", "green")
     Console(highlight=False).print(text, end="", soft_wrap=True)

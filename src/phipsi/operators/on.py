@@ -140,7 +140,10 @@ def _joint_space(lowered: Lowered) -> bool:
         leaves = {leaf for letter in letters for leaf in letter.leaves}
         return all(leaf in JOINT_SPACE or leaf.symbol.name == "J" for leaf in leaves)
 
-    return any(map(known, lowered.derivation.forms))
+    x = lowered.plan.expression
+    return "body" not in (x.domain.size, x.codomain.size) and any(
+        map(known, lowered.derivation.forms)
+    )
 
 
 # ---- what a robot must be ------------------------------------------------------------------------

@@ -36,7 +36,7 @@ TOKEN = re.compile(
 
 
 def tex(text: str) -> str:
-    """A formula in LaTeX: `Σ_c φ_c z⁺_c` as `\\sum_{c} \\phi_{c} z^{+}_{c}`."""
+    r"""A formula in LaTeX: `Σ_c φ_c z⁺_c` as `\sum_{c} \phi_{c} z_{c}^{+}`."""
     out, beside = "", False
     for token in TOKEN.finditer(normalize("NFC", text)):
         out += " " * bool(beside and token["name"]) + _set(token)
@@ -210,7 +210,9 @@ class Latex(Page):
     def numbered(self, heading: str, first: int, rows: Sequence[tuple[str, str]]) -> None:
         """A numbered list under a heading."""
         self.lines += ["", rf"\noindent {self.sentence(heading)}"]
-        remarks = [rf"\quad{{\small {self.sentence(remark)}}}" if remark else "" for _, remark in rows]
+        remarks = [
+            rf"\quad{{\small {self.sentence(remark)}}}" if remark else "" for _, remark in rows
+        ]
         self._items(
             (str(i), self.sentence(formulas) + remark)
             for i, ((formulas, _), remark) in enumerate(zip(rows, remarks, strict=True), first)
@@ -218,7 +220,9 @@ class Latex(Page):
 
     def table(self, rows: Sequence[tuple[str, str]]) -> None:
         """A list."""
-        self._items(("", rf"{self.sentence(name)}\quad {self.sentence(text)}") for name, text in rows)
+        self._items(
+            ("", rf"{self.sentence(name)}\quad {self.sentence(text)}") for name, text in rows
+        )
 
     def _items(self, items: Iterable[tuple[str, str]]) -> None:
         self.lines += [r"\begin{itemize}"]
@@ -232,7 +236,8 @@ _PLAIN = {c: f"\\{c}" for c in "%&#_{}$"} | {
     "\x04": r"\textsuperscript{1/2}",
     "…": r"\ldots{}", "→": r"$\to$", "′": "'", "‘": "`", "’": "'",
 }  # fmt: skip
-_GREEK = {c for c in "".join([*NAMES, *SIGNS, *POWERS]) if not c.isascii()} - {*_PLAIN}
+_GREEK = {c for c in "".join([*NAMES, *SIGNS, *POWERS, "₀₁₂₃₄₅₆₇₈₉"]) if not c.isascii()}
+_GREEK -= _PLAIN.keys()
 _LETTER = re.compile(r"[B-Z](_[a-z]+)?\*?|[a-z]\*|A\*|A_[a-z]\*?")
 
 

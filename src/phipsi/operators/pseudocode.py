@@ -111,6 +111,12 @@ class Pseudocode:
         self._name_all(result)
         self.passes = tuple(self._passes())
 
+    @property
+    def copied(self) -> bool:
+        """Is the result a number, or what it is applied to?"""
+        result = self.plan.result
+        return result.op in GIVEN and self.name[result] in ("0", "1", "x")
+
     def sources(self, v: Value) -> list[Value]:
         """The values it is written with; of the columns of a matrix only the first."""
         own = v.sources[:2] if v.op == "solve" else v.sources
@@ -269,9 +275,8 @@ class Pseudocode:
                 found.pop()
             found += [own] if own.lines else []
         yield from found
-        result = self.plan.result
-        if result.op in GIVEN and result.op != "state":
-            line = Line((f"y = {self.name[result]}",), values=(result,))
+        if self.copied:
+            line = Line((f"y = {self.name[self.plan.result]}",))
             yield Pass(replace(self.plan.sweeps[-1], direction="local"), (line,))
 
     def _pass(self, sweep: Sweep, printed: set[str]) -> Pass:

@@ -122,17 +122,17 @@ class Lowering:
         for x, c in flat.items():
             linear = x.op in ("apply", "gather", "scatter") or (x.op == "recur" and not sent)
             groups.setdefault((x.op, x.data) if linear else x, []).append((c, x))
-        terms = [self._together(group) for group in groups.values()]
+        terms = [self._together(group, sent) for group in groups.values()]
         if len(terms) < len(flat):
             return self.add(terms, space, sent=sent)
         return self._loaded({x: c for c, x in terms}, space)
 
-    def _together(self, group: list[tuple[Fraction, Value]]) -> tuple[Fraction, Value]:
+    def _together(self, group: list[tuple[Fraction, Value]], sent: bool) -> tuple[Fraction, Value]:
         """c L x + d L y as L (c x + d y)."""
         if len(group) == 1:
             return group[0]
         like = group[0][1]
-        inner = self.add([(c, x.args[0]) for c, x in group], like.args[0].space)
+        inner = self.add([(c, x.args[0]) for c, x in group], like.args[0].space, sent=sent)
         if like.op == "recur":
             return ONE, self.recur(like.data, inner)
         return ONE, self.make(like.op, like.space, (inner,), like.data)
@@ -250,7 +250,8 @@ class Lowering:
             own = self.apply(through, z)
             return start, self.shift(shift, self.add([(ONE, own), *sent], own.space, sent=True))
         plus = self.shift(shift, self.add([(ONE, z), *sent], z.space, sent=True))
-        return (self.add([(ONE, start), (ONE, self.apply(through, plus))], x.codomain),)
+        whole = [(ONE, start), (ONE, self.apply(through, plus))]
+        return (self.add(whole, x.codomain, sent=True),)
 
     def _tilde(self, own: Expression, forward: bool, y: Value) -> Value:
         """φ̃ = E_φ φ and ψ̃ = E_ψ ψ, or their adjoints."""

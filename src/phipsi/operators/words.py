@@ -138,9 +138,10 @@ class Polynomial:
         """An expression for it with common factors taken out."""
         if not self.words:
             return Zero.of(self.codomain, self.domain)
-        plain = list(self.words.items())
-        short = [(c, _abbreviated(word)) for word, c in plain]
-        forms = (_sum(short), _sum([(c, word) for word, c in plain]))
+        short: dict[Word, Fraction] = defaultdict(Fraction)
+        for word, c in self.words.items():
+            short[_abbreviated(word)] += c
+        forms = (_sum([(c, word) for word, c in words.items()]) for words in (short, self.words))
         found = min((x.replaced(MEANING) for x in forms), key=weight)
         return add([(Fraction(1), found), (Fraction(1), Zero.of(self.codomain, self.domain))])
 
@@ -241,7 +242,7 @@ def weight(x: Expression) -> int:
 
 def _sum(terms: list[Term]) -> Expression:
     """The sum with common factors taken out, those that save most first."""
-    terms = _folded(_opened(terms))
+    terms = _folded(_opened([term for term in terms if term[0]]))
     while len(terms) > 1:
         groups = list(_groups(terms))
         if not groups:
