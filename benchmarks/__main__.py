@@ -18,6 +18,7 @@ from benchmarks.dynamics import forward, inverse
 from benchmarks.matrices import bandwidth, mass
 from benchmarks.measure import Effort
 from benchmarks.narrow import narrow
+from benchmarks.operators import operators
 from benchmarks.precision import precision
 from benchmarks.single import single
 from benchmarks.tables import Section, terminal
@@ -25,7 +26,7 @@ from benchmarks.threads import threads
 
 SUBJECTS: dict[str, Callable[[Effort], Section]] = {
     f.__name__: f
-    for f in (forward, inverse, narrow, mass, bandwidth, precision, single, batches, threads,
+    for f in (forward, inverse, operators, narrow, mass, bandwidth, precision, single, batches, threads,
               chains, compilation, imports)
 }  # fmt: skip
 

@@ -1,6 +1,7 @@
 """The command line, in process and as a user meets it."""
 
 import json
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ from typer.testing import CliRunner
 
 import phipsi
 from phipsi.cli import app, demo
+from phipsi.operators.parse import parse
 
 LINK = """<link name="{name}"><inertial><mass value="2"/><origin xyz="0 0 1"/>
 <inertia ixx="{ixx}" iyy="0.2" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial></link>"""
@@ -40,7 +42,7 @@ def write(path: Path, text: str) -> str:
 def test_help_names_every_command():
     result = invoke("--help")
     assert result.exit_code == 0
-    for command in ("demo", "info", "robots", "doctor", "--version"):
+    for command in ("demo", "info", "robots", "explain", "doctor", "--version"):
         assert command in result.stdout
     assert invoke().stdout == result.stdout
 
@@ -87,6 +89,49 @@ def test_a_doubtful_robot_is_shown_with_a_warning(tmp_path: Path):
     assert line.startswith("phipsi: warning: ") and "rod" in line
 
 
+TIP = "J('tool') @ mass.inv @ J('tool').T"
+
+
+def test_explain_prints_what_python_does():
+    robot = phipsi.robots.space_arm()
+    result = invoke("explain", TIP, "space_arm")
+    assert result.exit_code == 0
+    assert result.stdout == str(parse(TIP).explain(robot))
+    assert invoke("explain", TIP).stdout == str(parse(TIP).explain())
+
+
+def test_explain_reads_the_three_writings():
+    told = {invoke("explain", x).stdout for x in ("mass.inv", "𝓜⁻¹", r"\mathcal{M}^{-1}")}
+    assert len(told) == 1
+
+
+def test_explain_in_other_forms_and_words():
+    x = parse("mass.inv")
+    assert invoke("explain", "mass.inv", "--format", "markdown").stdout == x.explain().markdown
+    assert invoke("explain", "mass.inv", "--format", "latex").stdout == x.explain().latex
+    told = invoke("explain", "mass.inv", "--language", "estimation").stdout
+    assert told == str(x.explain(language="estimation"))
+
+
+def test_explain_takes_active_hinges():
+    active = ["elbow_pitch", "wrist_roll"]
+    options = [text for name in active for text in ("--active", name)]
+    told = invoke("explain", "mass_pp.inv", "space_arm", *options).stdout
+    assert told == str(parse("mass_pp.inv").explain(phipsi.robots.space_arm(), active=active))
+
+
+def test_explain_says_why_there_is_no_recursion():
+    result = invoke("explain", "mass_dot")
+    assert result.exit_code == 0 and "No recursion computes it: " in result.stdout
+
+
+def test_explain_help_has_an_example_that_works():
+    text = " ".join(invoke("explain", "--help").stdout.split())
+    example = text.split("For example: ")[1].split(" ╭")[0].split(" Arguments")[0]
+    _, command, *arguments = shlex.split(example)
+    assert invoke(command, *arguments).exit_code == 0
+
+
 def test_demo_passes():
     result = invoke("demo", "--seed", "3")
     assert result.exit_code == 0, result.stdout
@@ -119,6 +164,18 @@ def test_doctor():
         (["info", "space_arm", "--base", "free"], 2, "--base is for files"),
         (["info", "space_arm", "--jsn"], 2, "--jsn"),
         (["demo", "--seed", "x"], 2, "--seed"),
+        (["explain"], 2, "EXPRESSION"),
+        (["explain", "H @"], 2, "an operator, as H or psi, should stand here"),
+        (["explain", "H @ phi.T"], 2, "H takes body forces, φ* gives body motions"),
+        (["explain", "Hh"], 2, "no symbol is called"),
+        (["explain", "H", "space_amr"], 2, "did you mean 'space_arm'?"),
+        (["explain", "H", "broken.urdf"], 1, ""),
+        (["explain", "J('tol')", "space_arm"], 1, "did you mean 'tool'?"),
+        (["explain", "mass_pp.inv", "space_arm"], 2, "name each with --active HINGE"),
+        (["explain", "mass_pp.inv", "--active", "base"], 2, "name the robot too"),
+        (["explain", "mass_pp.inv", "space_arm", "--active", "bse"], 1, "no hinge 'bse'"),
+        (["explain", "H", "--language", "french"], 2, "french"),
+        (["explain", "H", "--format", "pdf"], 2, "pdf"),
         (["--verson"], 2, "--verson"),
         (["info", "broken.urdf"], 1, ""),
         (["info", "empty.urdf"], 1, ""),

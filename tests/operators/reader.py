@@ -64,7 +64,8 @@ class Reader:
     def result(self, name: str, space: Space) -> np.ndarray:
         """What was computed, as one vector."""
         if space.size in ("frame", "one"):
-            return self.whole[name]
+            shape = (self.s.size(space),) if space.size == "frame" else ()
+            return np.broadcast_to(self.whole[name], shape)
         out = np.zeros(self.s.size(space))
         for k, known in enumerate(self.bodies):
             out[self._place(k, space.size)] = known[name]
@@ -87,15 +88,17 @@ class Reader:
         lines = [line for line in one.lines if not self._of_no_body(line)]
         for k in reversed(order) if one.sweep.direction == INWARD else order:
             for line in lines:
+                if line.recursion == "dual" and self.s.parents[k] < 0:  # as its note says
+                    zero, P = np.zeros((6, 6)), self.bodies[k]["P"]
+                    self.bodies[k] |= {"S⁺": zero, "S": zero, "G_s": -np.eye(6), "Λ": P}
+                    continue
                 for formula in line.formulas:
                     name, text = formula.split(" = ")
-                    self.bodies[k][name] = self._sum(TOKEN.findall(text), k, one)
+                    self.bodies[k][name] = self._sum(_tokens(text), k, one)
         for line in one.lines:
             if self._of_no_body(line):
                 ((name, text),) = (formula.split(" = ") for formula in line.formulas)
-                tokens = TOKEN.findall(text)
-                over = order if any("B(" in token for token in tokens) else [0]
-                self.whole[name.removesuffix("_i")] = sum(self._sum(tokens, k, one) for k in over)
+                self.whole[name.removesuffix("_i")] = self._sum(_tokens(text), 0, one)
 
     def _of_no_body(self, line: Any) -> bool:
         return bool(line.values) and line.values[0].whole
@@ -103,8 +106,6 @@ class Reader:
     # ---- one formula ---------------------------------------------------------------------------
 
     def _sum(self, tokens: list[str], k: int, one: Pass, c: int | None = None) -> Any:
-        if tokens[0][0] == "−" and len(tokens[0]) > 1:
-            tokens = ["−", tokens[0][1:], *tokens[1:]]
         total, sign, term, depth = 0.0, 1.0, list[str](), 0
         for token in [*tokens, "+"]:
             depth += token.count("(") - token.count(")") if token[0] in "()" else 0
@@ -121,14 +122,18 @@ class Reader:
         while tokens:
             head, rest = tokens[0], tokens[1:]
             if head == "Σ_c":
-                siblings = "S⁺" in one.lines[0].formulas[0] and one.sweep.direction != INWARD
-                near = self._siblings(k) if siblings else self.children[k]
+                inward = one.sweep.direction == INWARD
+                near = self.children[k] if inward else self._siblings(k)
                 value, rest = sum(self._product(rest, k, one, n) for n in near), []
             elif head == "Σ_k":
                 value, rest = (
                     sum(self._product(rest, n, one, c) for n in range(len(self.bodies))),
                     [],
                 )
+            elif head.startswith("B(") and head[-1] == "*":
+                each = (self._carried(head, n).T for n in range(len(self.bodies)))
+                parts = [_times(B, self._product(rest, n, one, c)) for n, B in enumerate(each)]
+                value, rest = sum(parts), []
             elif head == "log det":
                 value, rest = np.linalg.slogdet(self._factor(rest[0], k, one, c))[1], rest[1:]
             elif head == "(":
@@ -141,8 +146,7 @@ class Reader:
         return out
 
     def _siblings(self, k: int) -> list[int]:
-        p = self.s.parents[k]
-        return [n for n in self.children[p] if n != k] if p >= 0 else []
+        return [n for n in self.children[self.s.parents[k]] if n != k]
 
     def _factor(self, token: str, k: int, one: Pass, c: int | None) -> Any:
         if token[0].isdigit():
@@ -163,14 +167,18 @@ class Reader:
         if token not in known and token.endswith(mark):
             name, p = token.removesuffix(mark), self.s.parents[k]
             if p < 0:
-                assert name in one.zero or name in ("g", "M", "S"), f"{name} at the world?"
-                return np.eye(6) if name == "M" else 0.0
+                assert name in one.zero or name == "g", f"{name} at the world?"
+                return 0.0
             return _raised(self.bodies[p][name], power)
         if token == "D½":
             return _raised(np.linalg.cholesky(known["D"]), power)
         if token in ("ad(V)", "crf(V)"):
             return _cross(np.broadcast_to(known["V"], 6), token[0] == "c")
         return _raised(known[token], power)
+
+
+def _tokens(text: str) -> list[str]:
+    return TOKEN.findall(re.sub(r"(^|\()−(?=\S)", r"\1− ", text))
 
 
 def _closing(tokens: list[str]) -> int:

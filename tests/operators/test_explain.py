@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
 
 import phipsi as pp
 from phipsi.operators.dense import matrix
 from phipsi.operators.explain import Explanation, explain
+from phipsi.operators.expressions import Expression
 from phipsi.operators.lower import RECURSIONS
 from phipsi.operators.on import as_program
 from phipsi.operators.pages import tex
@@ -21,6 +23,7 @@ from phipsi.operators.pseudocode import RECURSIONS as WRITTEN
 from phipsi.operators.spaces import SCALARS
 from phipsi.operators.symbols import *
 from phipsi.operators.systems import System, system
+from tests.operators.expressions import expressions, leaves_of
 from tests.operators.reader import Reader
 from tests.operators.systems import random_system
 from tests.zoo import close, random_forest
@@ -175,9 +178,10 @@ def code_of(x: str) -> Pseudocode:
 @pytest.mark.parametrize("x", ALL)
 def test_each_value_is_defined_or_written_out_once(x: str):
     code = code_of(x)
-    written = Counter(v for one in code.passes for line in one.lines for v in line.values)
+    lines = [line for one in code.passes for line in one.lines]
+    written = Counter(v for line in lines for v in line.values if v.op not in GIVEN)
     computed = [v for v in code.plan.values if v.op not in GIVEN]
-    assert {v for v in written} == {code.like[v] for v in computed}
+    assert {*written} == {code.like[v] for v in computed}
     assert set(written.values()) <= {1}
     names = [name for v, name in code.name.items() if v.op not in GIVEN]
     assert len(set(names)) == len(names)
@@ -206,9 +210,24 @@ def test_the_pseudocode_computes_vectors(x: str):
     check(x, system(robot, q, v, external=rng.normal(size=(robot.nb, 6))), 5)
 
 
-def check(text: str, s: System, seed: int) -> None:
+RUNNING = [x for x in leaves_of(frames=(("tool",), ("tool", "camera"))) if x.explain().code]
+MOVING = {a, b, C, u, V, alpha, f, xi, nu, beta}
+
+
+@settings(deadline=None)
+@given(expressions(6, leaves=[x for x in RUNNING if x not in MOVING], inverses=False, logdet=False))
+def test_the_pseudocode_computes_any_expression(x: Expression):
+    code = x.explain().code
+    if code is not None and code.passes:
+        check(x, random_system(3, free=True), 3)
+
+
+def check(text: str | Expression, s: System, seed: int) -> None:
     """Read the pseudo-code with random vectors, and compare with the dense matrices."""
-    rng, x, code = np.random.default_rng(seed), parse(text), code_of(text)
+    x = parse(text) if isinstance(text, str) else text
+    rng, explanation = np.random.default_rng(seed), x.explain()
+    code = explanation.code
+    assert code is not None
     reader = Reader(s, code)
     vectors = {name: rng.normal(size=s.size(space)) for name, space in code.plan.inputs.items()}
     if "beta" in s.given:
@@ -219,7 +238,7 @@ def check(text: str, s: System, seed: int) -> None:
     for name, space in code.plan.inputs.items():
         reader.give("x" if name == "x" else SYMBOLS[name].unicode, vectors[name], space)
     reader.run()
-    found = reader.result(told(text).letter if not code.copied else "y", x.codomain)
+    found = reader.result("y" if code.copied else explanation.letter, x.codomain)
     argument = vectors.pop("x", np.zeros(s.size(x.domain)))
     dense = matrix(x, s, **vectors)
     close(found, dense if x.domain == SCALARS else dense @ argument, 1e-8)

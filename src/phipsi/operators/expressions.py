@@ -182,6 +182,14 @@ class Expression:
 
         return LinearOperator(self, robot, q, v, **how)
 
+    def program(self, *, given: Iterable[str] = (), active: Any = None) -> Any:
+        """The `Program` (robot, q[, v], vectors…) that computes it, to be called or compiled; an
+        operator is applied to its last argument, x. `given` names vectors that are passed though
+        they have a definition; `active` says which joints are."""
+        from phipsi.operators.on import as_program
+
+        return as_program(self, tuple(sorted(given)), active and tuple(map(bool, active)))
+
     def evaluate(self, robot: Any, q: Any, v: Any = None, **vectors: Any) -> Any:
         """The value of a vector or a number: `(mass.inv @ T).evaluate(robot, q, T=tau)`."""
         from phipsi.operators.on import evaluate

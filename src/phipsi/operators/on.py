@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
+from fractions import Fraction
 from functools import cache, cached_property
 from typing import Any
 
@@ -19,7 +20,7 @@ from phipsi.operators.run import Run
 from phipsi.operators.spaces import SCALARS, Space
 from phipsi.operators.symbols import *
 from phipsi.operators.systems import system
-from phipsi.operators.words import MEANING, Polynomial, TooLong
+from phipsi.operators.words import MEANING, Polynomial, TooLong, Word
 from phipsi.sweeps import Program
 
 Mask = tuple[bool, ...]
@@ -134,16 +135,26 @@ def _joint_space(lowered: Lowered) -> bool:
 
     def known(form: Expression) -> bool:
         try:
-            letters = Polynomial.of(form).letters
+            words = _with_bias(Polynomial.of(form).words)
         except TooLong:
             return False
-        leaves = {leaf for letter in letters for leaf in letter.leaves}
+        leaves = {leaf for word in words for letter in word for leaf in letter.leaves}
         return all(leaf in JOINT_SPACE or leaf.symbol.name == "J" for leaf in leaves)
 
     x = lowered.plan.expression
     return "body" not in (x.domain.size, x.codomain.size) and any(
         map(known, lowered.derivation.forms)
     )
+
+
+def _with_bias(words: Mapping[Word, Fraction]) -> set[Word]:
+    """Words in which C stands for Hφb + HφMφ*a."""
+    found = set(words)
+    for word, c in words.items():
+        other = (*word[:-1], M, phi.T, a)
+        if word[-3:] == (H, phi, b) and words.get(other) == c:
+            found = found - {word, other} | {(*word[:-3], C)}
+    return found
 
 
 # ---- what a robot must be ------------------------------------------------------------------------

@@ -51,7 +51,7 @@ RECURSIONS: Mapping[str, Recursion] = {
         ("S⁺ = φ⁻¹ (M_{p} + S_{p} + Σ_c φ_c P⁺_c φ_c*) φ⁻*", "D_s = H S⁺ H* + A",
          "G_s = −S⁺ H* D_s⁻¹", "S = S⁺ + G_s H S⁺", "Λ = P + S"),
         "[BI] Alg 3.1",
-        note="c the other children of the parent; S = 0 at a free root",
+        note="c the other children of the parent; at a free root S⁺ = S = 0, G_s = −I, Λ = P",
     ),
 }  # fmt: skip
 """The recursions of `lower.RECURSIONS`, in writing."""
@@ -276,7 +276,7 @@ class Pseudocode:
             found += [own] if own.lines else []
         yield from found
         if self.copied:
-            line = Line((f"y = {self.name[self.plan.result]}",))
+            line = Line((f"y = {self.name[self.plan.result]}",), values=(self.plan.result,))
             yield Pass(replace(self.plan.sweeps[-1], direction="local"), (line,))
 
     def _pass(self, sweep: Sweep, printed: set[str]) -> Pass:

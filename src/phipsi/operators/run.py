@@ -167,6 +167,15 @@ class Run:
                     here[v] = self._part(v, k, near, get)
             return {**new, **{field(v): x for v, x in here.items() if v in self.kept}}
 
+        def formulas() -> list[str]:
+            from phipsi.operators.pseudocode import Pseudocode
+
+            passes = Pseudocode(self.plan).passes
+            own = [x.lines for x in passes if set(x.sweep.values) & set(sweep.values)]
+            return [",  ".join(line.formulas) for lines in own for line in lines]
+
+        step.__name__ = " ".join(sweep.recursions) or "recursion"
+        step.formulas = formulas  # type: ignore[attr-defined]
         return step
 
     def _part(self, v: Value, k: Any, near: Any, get: Callable[[Value], Any]) -> Any:

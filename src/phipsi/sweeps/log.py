@@ -41,11 +41,14 @@ def logged_sweeps() -> Iterator[SweepLog]:
 
 
 def note(direction: str, step: Callable[..., Any]) -> None:
-    """Write a sweep into the log, if there is one; a step's docstring says what it computes."""
+    """Write a sweep into the log, if there is one; a step's docstring says what it computes, or its
+    `formulas`, which are made only then."""
     log = _log.get()
     if log is not None:
-        meaning = (step.__doc__ or "").strip().split("\n")[0]
-        log.sweeps.append(f"{direction:8} {step.__name__:16} {meaning}".rstrip())
+        formulas: Callable[[], list[str]] = getattr(step, "formulas", lambda: [])
+        lines = formulas() or [(step.__doc__ or "").strip().split("\n")[0]]
+        heads = [f"{direction:8} {step.__name__:16}", *[" " * 25] * (len(lines) - 1)]
+        log.sweeps.append("\n".join(f"{h} {x}".rstrip() for h, x in zip(heads, lines, strict=True)))
 
 
 def _run(lines: list[str], size: int) -> int:
