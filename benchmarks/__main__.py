@@ -26,8 +26,8 @@ from benchmarks.threads import threads
 
 SUBJECTS: dict[str, Callable[[Effort], Section]] = {
     f.__name__: f
-    for f in (forward, inverse, operators, narrow, mass, bandwidth, precision, single, batches, threads,
-              chains, compilation, imports)
+    for f in (forward, inverse, operators, narrow, mass, bandwidth, precision, single, batches,
+              threads, chains, compilation, imports)
 }  # fmt: skip
 
 

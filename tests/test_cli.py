@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 import phipsi
 from phipsi.cli import app, demo
-from phipsi.operators.parse import parse
+from phipsi.operators.reading import parse
 
 LINK = """<link name="{name}"><inertial><mass value="2"/><origin xyz="0 0 1"/>
 <inertia ixx="{ixx}" iyy="0.2" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial></link>"""

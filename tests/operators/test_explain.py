@@ -15,14 +15,14 @@ from phipsi.operators.dense import matrix
 from phipsi.operators.explain import Explanation, explain
 from phipsi.operators.expressions import Expression
 from phipsi.operators.lower import RECURSIONS
-from phipsi.operators.on import as_program
 from phipsi.operators.pages import tex
-from phipsi.operators.parse import parse
 from phipsi.operators.pseudocode import GIVEN, Pseudocode
 from phipsi.operators.pseudocode import RECURSIONS as WRITTEN
+from phipsi.operators.reading import parse
 from phipsi.operators.spaces import SCALARS
 from phipsi.operators.symbols import *
 from phipsi.operators.systems import System, system
+from phipsi.operators.traced import as_program
 from tests.operators.expressions import expressions, leaves_of
 from tests.operators.reader import Reader
 from tests.operators.systems import random_system

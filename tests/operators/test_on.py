@@ -16,8 +16,8 @@ from phipsi.operators import Expression, SpaceError
 from phipsi.operators.dense import matrix
 from phipsi.operators.expressions import Inverse, walk
 from phipsi.operators.lower import lower, planned
-from phipsi.operators.on import as_program
 from phipsi.operators.systems import system
+from phipsi.operators.traced import as_program
 from phipsi.operators.values import LoweringError
 from tests.operators import by_hand
 from tests.operators.expressions import expressions
@@ -250,7 +250,7 @@ def test_solvers_of_scipy() -> None:
     assert info == 0
     np.testing.assert_allclose(found, pp.mass_matrix_solve(robot, q, tau), rtol=1e-6, atol=1e-8)
     jacobian = J(robot.bodies[-1].name).on(robot, q)
-    largest = svds(aslinearoperator(jacobian), k=1, return_singular_vectors=False)
+    largest: Any = svds(aslinearoperator(jacobian), k=1, return_singular_vectors=False)
     np.testing.assert_allclose(largest[0], np.linalg.norm(jacobian.matrix(), 2), rtol=1e-9)
     transport = phi.on(robot, q)
     np.testing.assert_allclose(
@@ -258,7 +258,7 @@ def test_solvers_of_scipy() -> None:
     )
 
 
-# ---- errors: one sentence each --------------------------------------------------------------------
+# ---- errors: one sentence each ------------------------------------------------------------------
 
 
 def test_errors() -> None:
@@ -311,7 +311,9 @@ def test_armature_is_not_forgotten() -> None:
     np.testing.assert_allclose(
         x.on(bare, q).matrix(), np.linalg.inv(pp.mass_matrix(bare, q)), atol=1e-8
     )
-    with pytest.raises(pp.ModelError, match="only if no joint has armature, but joint 'joint1' has some"):
+    with pytest.raises(
+        pp.ModelError, match="only if no joint has armature, but joint 'joint1' has some"
+    ):
         x.on(armed, armed.neutral())
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from phipsi.operators import symbols
 from phipsi.operators.expressions import Expression, Identity, Zero
-from phipsi.operators.parse import DEEPEST, LONGEST, ParseError, parse
+from phipsi.operators.reading import DEEPEST, LONGEST, ParseError, parse
 from phipsi.operators.spaces import BODY_MOTIONS, JOINT_FORCES, JOINT_RATES, SpaceError
 from phipsi.operators.spaces import frame_forces as at
 from phipsi.operators.symbols import (

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from phipsi.operators import symbols
 from phipsi.operators.expressions import Expression, Identity, Leaf, LogDet, Zero
-from phipsi.operators.parse import parse
+from phipsi.operators.reading import parse
 from phipsi.operators.spaces import JOINT_FORCES, JOINT_RATES, frame_forces
 from phipsi.operators.symbols import (
     D,

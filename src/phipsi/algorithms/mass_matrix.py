@@ -8,8 +8,8 @@ import numpy as np
 
 from phipsi.model import Robot
 from phipsi.operators import l, m, mass
-from phipsi.operators.on import compute
 from phipsi.operators.recursions import riccati
+from phipsi.operators.traced import compute
 from phipsi.spatial import Force, ForceBasis, Motion
 from phipsi.sweeps import (
     Children,

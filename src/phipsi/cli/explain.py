@@ -9,7 +9,7 @@ from phipsi.cli.app import BadUsage
 from phipsi.cli.info import find
 from phipsi.model import ModelError
 from phipsi.operators.explain import Explanation, explain
-from phipsi.operators.parse import parse
+from phipsi.operators.reading import parse
 
 Language = Literal["dynamics", "estimation"]
 Format = Literal["text", "markdown", "latex"]

@@ -7,9 +7,24 @@ True
 (I − HψK)*D⁻¹(I − HψK)
 """
 
-from phipsi.operators.equations import Equation as Equation
+from typing import TYPE_CHECKING, Any
+
 from phipsi.operators.expressions import Expression as Expression
-from phipsi.operators.parse import ParseError as ParseError
-from phipsi.operators.parse import parse as parse
 from phipsi.operators.spaces import SpaceError as SpaceError
 from phipsi.operators.symbols import *
+
+if TYPE_CHECKING:
+    from phipsi.operators.equations import Equation as Equation
+    from phipsi.operators.reading import ParseError as ParseError
+    from phipsi.operators.reading import parse as parse
+
+_LATER = {"Equation": "equations", "ParseError": "reading", "parse": "reading"}
+
+
+def __getattr__(name: str) -> Any:
+    """What is not needed to run an algorithm is imported when it is first asked for."""
+    from importlib import import_module
+
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_LATER[name]}"), name)

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from fractions import Fraction
 
 from phipsi.operators.expressions import Expression, Leaf, Zero, inverse
 from phipsi.operators.simplify import derive
 from phipsi.operators.symbols import *
-from phipsi.operators.words import Polynomial, Word
+from phipsi.operators.words import Polynomial
 
-
-RICCATI = {M: P - E_phi @ P @ E_phi.T + K @ D @ K.T}
-RICCATI_OF_PASSIVE = {M: RICCATI[M].replaced(PASSIVE)}
+RICCATI: dict[Expression, Expression] = {M: P - E_phi @ P @ E_phi.T + K @ D @ K.T}
+DEFINED: list[dict[Expression, Expression]] = [
+    {x: x.definition} for x in (f, alpha, V, xi, nu, kappa, eps)
+]
+RICCATI_OF_PASSIVE: dict[Expression, Expression] = {M: RICCATI[M].replaced(PASSIVE)}
 
 
 @dataclass(frozen=True)
@@ -32,15 +33,27 @@ class Equation:
     def __post_init__(self) -> None:
         _ = self.left - self.right  # a SpaceError where they do not fit
 
+    @classmethod
+    def parse(cls, text: str) -> Equation:
+        """The equation that a text says: "T = mass @ beta_dot + C"."""
+        from phipsi.operators.reading import ParseError, parse
+
+        left, equals, right = text.partition("=")
+        if not equals:
+            raise ParseError(f"{text!r} is no equation: write left = right")
+        return cls(parse(left), parse(right))
+
     def solved(self, x: Leaf) -> Equation:
         """The equation solved for a vector that it is linear in."""
         words = Polynomial.of(self.right - self.left).words
         own = {word[:-1]: c for word, c in words.items() if word[-1:] == (x,)}
         rest = {word: -c for word, c in words.items() if x not in word}
-        if len(own) + len(rest) < len(words) or not own:
+        square = x.codomain.size == self.left.codomain.size
+        if len(own) + len(rest) < len(words) or not own or not square:
             raise ValueError(f"{self} is not linear in {x}, so it cannot be solved for it")
-        factor = _expression(own, self.left, x)
-        return Equation(x, inverse(factor) @ _expression(rest, self.left, self.left))
+        codomain = self.left.codomain
+        factor = Polynomial(own, codomain, x.codomain).factored
+        return Equation(x, inverse(factor) @ Polynomial(rest, codomain, x.domain).factored)
 
     def proved(self, assume: Iterable[str] = ()) -> bool:
         """Do the identities of the algebra prove it?
@@ -48,9 +61,9 @@ class Equation:
         True is a proof. False is none of the contrary: the vectors a and b, rates and the dual set
         have relations that the algebra does not know.
         """
-        difference = (self.left - self.right).replaced(
-            {x: x.definition for x in (V, alpha, f, xi, nu, kappa, eps)}
-        )
+        difference = self.left - self.right
+        for known in DEFINED:
+            difference = difference.replaced(known)
         assumed = tuple(assume)
         for riccati in ({}, RICCATI, RICCATI_OF_PASSIVE):
             if isinstance(derive(difference.replaced(riccati), assumed).result, Zero):
@@ -75,9 +88,3 @@ class Equation:
 
     def _repr_latex_(self) -> str:
         return f"$\\displaystyle {self.latex}$"
-
-
-def _expression(words: dict[Word, Fraction], like: Expression, x: Expression) -> Expression:
-    """What the words add up to, as an operator on x or (x = like) a vector."""
-    domain = like.domain if x is like else x.codomain
-    return Polynomial(words, like.codomain, domain).factored

@@ -12,16 +12,17 @@ from functools import cached_property
 from typing import Any
 
 from phipsi.model import Robot
+from phipsi.operators.checks import as_mask, check_conditions, check_frames
 from phipsi.operators.expressions import Expression, walk
 from phipsi.operators.identities import CONDITIONS
 from phipsi.operators.lower import Plan, lower
 from phipsi.operators.meanings import BEHIND, BY_NAME, FACTORS, NOTATION, RESULTS, Meaning, meanings
-from phipsi.operators.on import as_mask, as_program, check_conditions, check_frames
 from phipsi.operators.pages import Latex, Markdown, Page, math, names
 from phipsi.operators.pseudocode import Line, Pass, Pseudocode
 from phipsi.operators.simplify import Derivation, Step, derive
 from phipsi.operators.spaces import SCALARS
 from phipsi.operators.symbols import SYMBOLS
+from phipsi.operators.traced import as_program
 from phipsi.operators.values import INWARD, OUTWARD, LoweringError
 
 DYNAMICS = {
@@ -239,7 +240,7 @@ def explain(
         return Explanation(expression, derive(expression), None, str(error), language, robot)
     operations = None
     if robot is not None:
-        check_conditions(expression, lowered, robot)
+        check_conditions(expression, lowered.derivation, robot)
         operations = as_program(expression, (), mask).graph(robot).operations
     return Explanation(
         expression, lowered.derivation, lowered.plan, "", language, robot, operations

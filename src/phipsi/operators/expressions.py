@@ -47,7 +47,7 @@ class Expression:
         return found
 
     def __reduce__(self) -> Any:
-        from phipsi.operators.parse import parse
+        from phipsi.operators.reading import parse
 
         return parse, (str(self.ascii),)
 
@@ -186,7 +186,7 @@ class Expression:
         """The `Program` (robot, q[, v], vectors…) that computes it, to be called or compiled; an
         operator is applied to its last argument, x. `given` names vectors that are passed though
         they have a definition; `active` says which joints are."""
-        from phipsi.operators.on import as_program
+        from phipsi.operators.traced import as_program
 
         return as_program(self, tuple(sorted(given)), active and tuple(map(bool, active)))
 

@@ -42,6 +42,8 @@ class Identity:
     rewrite: bool = False
     beside: Expression | None = None
     """It is used only where another term has this product, with which it cancels."""
+    several: bool = False
+    """At frames: it holds for several at once, not for each alone."""
 
     @property
     def adjoint(self) -> Identity:
@@ -55,12 +57,13 @@ class Identity:
         leaves = self.left.leaves | self.right.leaves
         if leaves - COMMON - PASSIVE.keys() or leaves <= COMMON:
             return None
-        return self.replaced(PASSIVE)
+        names = {f"definition of {x}": f"definition of {y}" for x, y in PASSIVE.items()}
+        return replace(self.replaced(PASSIVE), name=names.get(self.name, self.name))
 
-    def at(self, frame: str) -> Identity:
-        """The same identity at another frame."""
+    def at(self, *frames: str) -> Identity:
+        """The same identity at other frames."""
         framed = (x for x in self.left.leaves | self.right.leaves if x.frames)
-        return self.replaced({x: Leaf.of(x.symbol, (frame,)) for x in framed})
+        return self.replaced({x: Leaf.of(x.symbol, frames) for x in framed})
 
     def replaced(self, what: Mapping[Expression, Expression]) -> Identity:
         """The same identity with symbols replaced."""
@@ -104,7 +107,7 @@ _p = "tool"
 # fmt: off
 TABLE: tuple[Identity, ...] = (
     # ---- definitions ----------------------------------------------------------------------------
-    _defined(J(_p), B(_p).T @ phi.T @ H.T, "[SOA] (2.1)"),
+    replace(_defined(J(_p), B(_p).T @ phi.T @ H.T, "[SOA] (2.1)"), several=True),
     _defined(mass, H @ phi @ M @ phi.T @ H.T + A, "[SOA] (3.1)-(3.6)"),
     _defined(mass_aa, mass_aa.definition, "[UA] (4.1)-(4.5)"),
     _defined(mass_ap, mass_ap.definition, "[UA] (4.1)-(4.5)"),

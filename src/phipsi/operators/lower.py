@@ -138,14 +138,32 @@ def _passes(x: Expression, result: Value, values: tuple[Value, ...], first: str)
             else:
                 direction = {"gather": INWARD, "scatter": OUTWARD, "load": OUTWARD}.get(item.op)
                 least = max(
-                    [level[y] + (y.whole and not item.whole) for y in item.sources]
+                    [level[y] + (_after(y) and not item.whole) for y in item.sources]
                     + [level[name] for name in needed(item)],
                     default=0,
                 )
             new = at(least, direction)
             if new > level[item]:
                 level[item], changed = new, True
+    _late(level, values)
     return Plan(x, result, tuple(_swept(level, values, first)), values)
+
+
+def _late(level: dict[Any, int], values: tuple[Value, ...]) -> None:
+    """What is made of given vectors alone is computed where it is first used."""
+    given: set[Value] = set()
+    for x in values:
+        if x.op not in ("gather", "scatter", "load", "recur", "state") and not needed(x):
+            given |= {x} if set(x.sources) <= given else set()
+    for x in reversed(values):
+        users = [level[y] for y in values if x in y.sources]
+        if x in given and users:
+            level[x] = min(users)
+
+
+def _after(x: Value) -> bool:
+    """Is it known only after the sweep that it is computed in?"""
+    return x.whole and x.op not in ("input", "unit", "one", "zero")
 
 
 def _closure(names: Iterable[str]) -> Iterator[str]:

@@ -1,231 +1,23 @@
-"""Expressions on a robot: linear operators, values of vectors, parts of programs."""
+"""Expressions on a robot: linear operators, and the values of vectors."""
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Mapping
-from fractions import Fraction
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from phipsi.compile import Kernel
-from phipsi.model import Hinge, ModelError, Robot
-from phipsi.operators import dense as dense_algebra
+from phipsi.model import Robot
+from phipsi.operators.checks import as_mask, check_conditions, check_frames
+from phipsi.operators.dense import matrix
 from phipsi.operators.expressions import Expression
-from phipsi.operators.identities import CONDITIONS, Condition
-from phipsi.operators.lower import Lowered, lower
-from phipsi.operators.run import Run
+from phipsi.operators.lower import lower
 from phipsi.operators.spaces import SCALARS, Space
-from phipsi.operators.symbols import *
+from phipsi.operators.symbols import SYMBOLS, D
 from phipsi.operators.systems import system
-from phipsi.operators.words import MEANING, Polynomial, TooLong, Word
+from phipsi.operators.traced import as_program, rows
 from phipsi.sweeps import Program
-
-Mask = tuple[bool, ...]
-
-DUAL = {S, S_plus, G_s, psi_s, Lambda, tau_bar_s}
-JOINT_SPACE = {A, C, D, D_half, T, beta, beta_dot, l, m, mass, *MEANING}
-"""Symbols that every robot with the same joint-space dynamics has in common."""
-
-
-def compute(
-    expression: Expression,
-    robot: Robot,
-    q: Any,
-    v: Any = None,
-    /,
-    *,
-    active: Mask | None = None,
-    external: Any = None,
-    **vectors: Any,
-) -> Any:
-    """The value of an expression as a part of a traced program: the sweeps of its cheapest form.
-
-    An operator is applied to the vector `x=`; other vectors are given by the names of their
-    symbols, `T=tau`.
-    """
-    given = tuple(name for name in vectors if name in SYMBOLS)
-    lowered = lower(expression, given)
-    check_conditions(expression, lowered, robot)
-    return _run(lowered, robot, q, v, active, external, vectors)
-
-
-def _run(
-    lowered: Lowered, robot: Robot, q: Any, v: Any, active: Mask | None, external: Any,
-    vectors: Mapping[str, Any],
-) -> Any:  # fmt: skip
-    plan = lowered.plan
-    full = {name: _padded(robot, plan.inputs[name], x, active) for name, x in vectors.items()
-            if name in plan.inputs}  # fmt: skip
-    more: dict[str, Any] = {} if v is None else {"v": v}
-    if active is not None:
-        more["passive"] = 1.0 - np.array(active, float)
-    if "beta" in plan.inputs:
-        full["beta"] = v
-    result = Run(plan, robot, q, full, external=external, **more).result
-    return _picked(robot, plan.result.space, result, active)
-
-
-def _padded(robot: Robot, space: Space, x: Any, active: Mask | None) -> Any:
-    """A vector of active or passive joints in the length of all."""
-    if space.size not in ("active", "passive"):
-        return x
-    out = np.full(robot.nv, 0.0, object)
-    out[_rows(space, active)] = np.asarray(x)
-    return out
-
-
-def _picked(robot: Robot, space: Space, x: Any, active: Mask | None) -> Any:
-    return x[_rows(space, active)] if space.size in ("active", "passive") else x
-
-
-def _rows(space: Space, active: Mask | None) -> np.ndarray:
-    mask = np.array(active, bool)
-    return np.flatnonzero(mask if space.size == "active" else ~mask)
-
-
-# ---- programs -----------------------------------------------------------------------------------
-
-
-@cache
-def as_program(
-    x: Expression, given: tuple[str, ...] = (), active: Mask | None = None
-) -> Program[Any, Any]:
-    """The program (robot, q[, v], vectors…) that computes an expression; an operator is applied to
-    its last argument, `x`."""
-    lowered = lower(x, given)
-    plan = lowered.plan
-    moving = plan.moving or "beta" in plan.inputs
-    spaces = {} if x.domain == SCALARS else {"x": x.domain}
-    spaces |= {name: space for name, space in plan.inputs.items() if name != "beta"}
-    names = ["robot", "q", *(["v"] if moving else []), *sorted(spaces)]
-
-    def function(robot: Robot, *arrays: Any, external: Any = None) -> Any:
-        values = dict(zip(names[1:], arrays, strict=True))
-        q, v = values.pop("q"), values.pop("v", None)
-        return _run(lowered, robot, q, v, active, external, values)
-
-    kinds = inspect.Parameter
-    parameters = [kinds(name, kinds.POSITIONAL_OR_KEYWORD) for name in names]
-    if moving:
-        parameters.append(kinds("external", kinds.KEYWORD_ONLY, default=None))
-    function.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    function.__name__ = x.ascii
-    function.__qualname__ = f"{x.ascii} given {given} active {active}"
-    function.__doc__ = f"{x} = {plan.expression}"
-    shapes = {name: _shape(space, active) for name, space in spaces.items()}
-    return Program(function, shapes, joint_space=_joint_space(lowered))
-
-
-def _shape(space: Space, active: Mask | None) -> tuple[int | str, ...]:
-    match space.size:
-        case "body":
-            return ("nb", 6)
-        case "frame":
-            return (6 * len(space.frames),)
-        case "active" | "passive":
-            return (len(_rows(space, active)),)
-    return ("nv",)
-
-
-def _joint_space(lowered: Lowered) -> bool:
-    """Is a form of it made of what depends on the joint-space dynamics alone?"""
-
-    def known(form: Expression) -> bool:
-        try:
-            words = _with_bias(Polynomial.of(form).words)
-        except TooLong:
-            return False
-        leaves = {leaf for word in words for letter in word for leaf in letter.leaves}
-        return all(leaf in JOINT_SPACE or leaf.symbol.name == "J" for leaf in leaves)
-
-    x = lowered.plan.expression
-    return "body" not in (x.domain.size, x.codomain.size) and any(
-        map(known, lowered.derivation.forms)
-    )
-
-
-def _with_bias(words: Mapping[Word, Fraction]) -> set[Word]:
-    """Words in which C stands for Hφb + HφMφ*a."""
-    found = set(words)
-    for word, c in words.items():
-        other = (*word[:-1], M, phi.T, a)
-        if word[-3:] == (H, phi, b) and words.get(other) == c:
-            found = found - {word, other} | {(*word[:-3], C)}
-    return found
-
-
-# ---- what a robot must be ------------------------------------------------------------------------
-
-
-def check_conditions(x: Expression, lowered: Lowered, robot: Robot) -> None:
-    """Refuse a robot for which the derivation does not hold."""
-    for name in lowered.derivation.needs:
-        found = _against(name, robot)
-        if found:
-            raise ModelError(
-                f"{x} on robot {robot.name!r}: its inverse is known only if {CONDITIONS[name]}, "
-                f"but {found}; 𝓜 (mass) has the armature in it, so mass.inv always works, "
-                "and dense=True inverts anything"
-            )
-
-
-def _against(condition: Condition, robot: Robot) -> str:
-    """Why a condition does not hold, if so."""
-    match condition:
-        case "no armature":
-            held = [h for h in robot.hinges if _armed(h)]
-            return f"joint {held[0].name!r} has some" if held else ""
-        case "free base":
-            roots = [h for h, p in zip(robot.hinges, robot.parents, strict=True) if p < 0]
-            held = [h for h in roots if h.kind.name != "free" or _armed(h)]
-            return f"root joint {held[0].name!r} is not free" if held else ""
-    return ""
-
-
-def _armed(h: Hinge) -> bool:
-    return not all(isinstance(a, float) and a == 0.0 for a in h.armature)
-
-
-def check_frames(x: Expression, robot: Robot) -> None:
-    """Refuse frames that the robot does not have, and the dual set without a free base."""
-    dual = sorted((leaf for leaf in x.leaves if leaf in DUAL), key=str)
-    found = _against("free base", robot) if dual else ""
-    if found:
-        raise ModelError(f"{x}: {dual[0]} is known only on a free base, but {found}")
-    for frame in sorted({name for leaf in x.leaves for name in leaf.frames}):
-        robot.frame(frame)
-
-
-def as_mask(x: Expression, robot: Robot, active: Any) -> Mask | None:
-    """Which joint rates are active, as constants."""
-    if active is None:
-        split = [leaf for leaf in x.leaves
-                 if {leaf.domain.size, leaf.codomain.size} & {"active", "passive"}
-                 or leaf.symbol.name.split("_")[-1] == "p"]  # fmt: skip
-        if split:
-            raise ValueError(
-                f"{x}: {split[0]} needs to know which joints are active; "
-                f"pass active=, {robot.nv} truth values or the names of hinges"
-            )
-        return None
-    if all(isinstance(name, str) for name in active):
-        chosen = np.zeros(robot.nv, bool)
-        for name in active:
-            chosen[robot.hinge(name).v] = True
-        return tuple(chosen.tolist())
-    mask = np.asarray(active)
-    if mask.shape != (robot.nv,) or mask.dtype != bool:
-        raise ValueError(
-            f"active has shape {mask.shape} of {mask.dtype}, needs {robot.nv} truth values "
-            "or the names of hinges"
-        )
-    return tuple(mask.tolist())
-
-
-# ---- on arrays -----------------------------------------------------------------------------------
 
 
 class LinearOperator:
@@ -263,7 +55,7 @@ class LinearOperator:
         self.dense = dense
         self._given: dict[str, Any] = {"active": active, "dense": dense}
         if not dense:
-            check_conditions(expression, lower(expression), robot)
+            check_conditions(expression, lower(expression).derivation, robot)
 
     @cached_property
     def program(self) -> Program[Any, Any]:
@@ -322,7 +114,7 @@ class LinearOperator:
     @cached_property
     def _formed(self) -> np.ndarray:
         flat = self.q.reshape(-1, self.q.shape[-1])
-        each = [dense_algebra.matrix(self.expression, system(self.robot, q, self.v,
+        each = [matrix(self.expression, system(self.robot, q, self.v,
                 active=self.active)) for q in flat]  # fmt: skip
         return np.reshape(each, (*self.q.shape[:-1], *self.shape))
 
@@ -368,7 +160,7 @@ class LinearOperator:
     def _size(self, space: Space) -> int:
         sizes = {"body": 6 * self.robot.nb, "frame": 6 * len(space.frames), "one": 1}
         if space.size in ("active", "passive"):
-            return len(_rows(space, self.active))
+            return len(rows(space, self.active))
         return sizes.get(space.size, self.robot.nv)
 
 
@@ -393,7 +185,7 @@ def evaluate(
         raise TypeError(f"{x}: {unknown[0]!r} is no symbol of a vector; there are T, beta_dot, …")
     mask = as_mask(x, robot, active)
     lowered = lower(x, tuple(sorted(vectors)))
-    check_conditions(x, lowered, robot)
+    check_conditions(x, lowered.derivation, robot)
     missing = [name for name in lowered.plan.inputs if name not in vectors and name != "beta"]
     if missing:
         meaning = SYMBOLS[missing[0]].meaning

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 from unicodedata import combining, normalize
 
-from phipsi.operators.parse import parse
+from phipsi.operators.reading import parse
 from phipsi.operators.symbols import SYMBOLS
 
 NAMES = {

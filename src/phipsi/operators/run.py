@@ -130,6 +130,10 @@ class Run:
         )
 
     def _sweep(self, sweep: Sweep) -> None:
+        for v in sweep.values:
+            if v.op in ("unit", "one", "zero", "add", "times") and v.whole:
+                if all(y in self.wholes for y in v.args):
+                    self.wholes[v] = self._whole(v)
         placed = {field(v): self._placed(v) for v in sweep.values if v.op == "place"}
         self.x = self.x.carrying(**placed) if placed else self.x
         if "dual" in sweep.recursions:
@@ -234,6 +238,8 @@ class Run:
                 return _summed(v.data, args)
             case "solve":
                 return Pivot(np.stack(args[1:], axis=1)).solve(args[0])
+            case "one":
+                return 1.0
             case "unit":
                 return np.eye(6 * len(v.data[0]))[v.data[1]].astype(object)
             case "times":

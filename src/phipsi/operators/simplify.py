@@ -121,6 +121,7 @@ def _derived(x: Expression, given: tuple[Condition, ...]) -> Derivation:
 # ---- rules --------------------------------------------------------------------------------------
 
 ONE = Fraction(1)
+Frames = tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -140,7 +141,7 @@ class Rule:
 
 
 @cache
-def rules(given: tuple[Condition, ...], frames: tuple[str, ...]) -> tuple[tuple[Rule, ...], ...]:
+def rules(given: tuple[Condition, ...], frames: tuple[Frames, ...]) -> tuple[tuple[Rule, ...], ...]:
     """The rows that rewrite under the given conditions, at given frames, in order, each with its
     variants: those for any place, the recognition of I − HψK and I + HφK, those that wait for a
     term to cancel with."""
@@ -157,10 +158,11 @@ def _recognition() -> Iterator[Rule]:
             yield Rule(Identity("common factors", x, x), y, by)
 
 
-def _variants(row: Identity, frames: tuple[str, ...]) -> Iterator[Rule]:
+def _variants(row: Identity, frames: tuple[Frames, ...]) -> Iterator[Rule]:
     """A row at every frame, its passive counterpart, and the adjoints of all."""
     framed = any(x.frames for x in row.left.leaves)
-    for own in [row.at(frame) for frame in frames] if framed else [row]:
+    places = [row.at(*names) for names in frames if len(names) == 1 or row.several]
+    for own in places if framed else [row]:
         for one in filter(None, (own, own.passive)):
             for x in (one, one.adjoint) if one.left.T is not one.left else (one,):
                 beside = _word(x.beside) if x.beside else ()
@@ -216,8 +218,8 @@ class _Engine:
 
     def _rewritten(self, p: Polynomial) -> Polynomial | None:
         """The first row that applies, everywhere."""
-        single = {x.frames for y in p.letters for x in y.leaves if len(x.frames) == 1}
-        for variants in rules(self.given, tuple(sorted(frame for (frame,) in single))):
+        frames = {x.frames for y in p.letters for x in y.leaves if x.frames}
+        for variants in rules(self.given, tuple(sorted(frames))):
             used = None
             for rule in variants:
                 new = rule.applied(p)

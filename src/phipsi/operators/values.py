@@ -189,6 +189,8 @@ class Lowering:
     def _letter(self, x: Expression, y: Value) -> Value:
         if isinstance(x, Inverse):
             return self._inverse(x, y)
+        if isinstance(x, LogDet):
+            return self.make("times", SCALARS, (self.vector(x), y))
         leaf = x.leaf if isinstance(x, Adjoint) else x
         assert isinstance(leaf, Leaf)
         if leaf.domain == SCALARS:
@@ -302,9 +304,9 @@ class Lowering:
             return self.make("logdet", SCALARS, (), x.inner)
         if isinstance(x, Zero):
             return self.make("zero", x.codomain)
-        if isinstance(x, (Adjoint, Inverse, Identity)) or not isinstance(x, Leaf):
-            return self.make("one", SCALARS)
-        return self._symbol(x)
+        if isinstance(x, Leaf):
+            return self._symbol(x)
+        return self.apply(x, self.make("one", SCALARS))
 
     def _symbol(self, x: Leaf) -> Value:
         name = x.symbol.name
@@ -314,7 +316,9 @@ class Lowering:
             return self.make("state", x.codomain, (), name)
         if name in DEFINITIONS:
             return self.vector(x.definition)
-        raise LoweringError(f"{x} ({x.meaning}) is not known: give it, {name}=...")
+        raise LoweringError(
+            f"{x} ({x.meaning}) has no recursion in this version; its value can be given, {name}=…"
+        )
 
 
 def _terms(x: Value) -> list[tuple[Fraction, Value]]:

@@ -5,7 +5,7 @@
     factor  = atom {.T | .inv | .logdet | * | ⁻¹ | ⁻* | ^{*} | …} [** number]
     atom    = number | symbol [frames] | unit [spaces] | log det (sum) | (sum) | {sum} | [sum]
 
-A number is that many identities; 0.1 is the float, as in Python, 1/10 is exact.
+A number is that many identities.
 """
 
 from __future__ import annotations
@@ -229,7 +229,7 @@ class _Reader:
             whole = token.isdigit()
             if len(token) > 1000 or (not whole and isinf(float(token))):
                 self.fail("the number is too large, or has more than 1000 digits")
-            value = IDENTITY * Fraction(token)
+            value = IDENTITY * Fraction(token if whole else repr(float(token)))
         elif kind == "logdet":
             self.advance()
             if self.token not in _CLOSING:
