@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import phipsi as pp
+from phipsi import operators as o
 
 BATCH = 16
 DURATION, STEPS = 1.0, 100  # of the drift [s]
@@ -64,6 +65,12 @@ def run(seed: int) -> int:
         f"{verdict} at {BATCH} random states in {time.perf_counter() - start:.1f} s.\n"
         "[dim]Values are of the first state; errors are the largest of all, relative.[/]"
     )
+    derivation = o.mass.inv.simplify(trace=True)
+    console.print(
+        f"{o.mass.inv} = {derivation.result}, derived in {len(derivation.steps)} steps: "
+        "[bold]phipsi explain mass.inv[/]",
+        soft_wrap=True,
+    )
     return 1 if failed else 0
 
 
@@ -95,6 +102,15 @@ def rows(robot: pp.Robot, rng: np.random.Generator) -> Iterator[Row]:
     yield _row("‖𝓜 x‖ in O(N)", _norm(Mx), "", "the dense product", Mx, _apply(M, x))
     y = pp.mass_matrix_solve(robot, q, x)
     yield _row("‖𝓜⁻¹x‖ in O(N)", _norm(y), "", "𝓜 (𝓜⁻¹x) = x", _apply(M, y), x)
+
+    tool = o.J("tool")
+    felt = (tool @ o.mass.inv @ tool.T).inv.on(robot, q).matrix()
+    J = pp.jacobian(robot, q, "tool")
+    dense = np.linalg.inv(J @ inverse @ J.swapaxes(-1, -2))
+    yield _row("mass felt at the tool", felt[:, 3, 3], "kg", "(J𝓜⁻¹J*)⁻¹", felt, dense, 1e-8)
+    S, one = o.S.on(robot, q).matrix(), np.eye(6 * robot.nb)
+    whole = o.Lambda.on(robot, q).matrix() @ o.Upsilon.on(robot, q).matrix()
+    yield _row("of the rest, S, there", S[:, -3, -3], "kg", "(P + S)Υ = 1", whole, one, 1e-8)
 
     heavy = robot.with_gravity(EARTH)
     V = pp.potential_energy(heavy, q)

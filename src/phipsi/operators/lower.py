@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 from phipsi.operators.expressions import Expression
@@ -196,7 +196,7 @@ class Lowered:
     plan: Plan
 
 
-@cache
+@lru_cache(maxsize=4096)
 def lower(x: Expression, given: tuple[str, ...] = ()) -> Lowered:
     """The cheapest plan among the forms of an expression that its derivation passes through.
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache
+from functools import cache, lru_cache
 from itertools import pairwise
 
 from phipsi.operators.expressions import (
@@ -76,8 +76,9 @@ def derive(x: Expression, assume: Iterable[str] = ()) -> Derivation:
     Conditions that are not assumed are used only to remove an inverse that stays otherwise, and
     are then listed in `needs`.
     """
-    given = tuple(c for c in CONDITIONS if c in set(assume))
-    unknown = set(assume) - set(given)
+    asked = {assume} if isinstance(assume, str) else set(assume)
+    given = tuple(c for c in CONDITIONS if c in asked)
+    unknown = asked - set(given)
     if unknown:
         known = ", ".join(CONDITIONS)
         raise ValueError(f"condition {min(unknown)!r} is not known; known are {known}")
@@ -100,7 +101,7 @@ def stuck(x: Expression) -> list[Inverse]:
     ]
 
 
-@cache
+@lru_cache(maxsize=4096)
 def _derived(x: Expression, given: tuple[Condition, ...]) -> Derivation:
     engine = _Engine(given)
     try:
@@ -120,6 +121,8 @@ def _derived(x: Expression, given: tuple[Condition, ...]) -> Derivation:
 
 # ---- rules --------------------------------------------------------------------------------------
 
+LONGEST = 1000
+"""Steps after which a derivation is left where it is."""
 ONE = Fraction(1)
 Frames = tuple[str, ...]
 
@@ -208,7 +211,7 @@ class _Engine:
     def run(self, p: Polynomial) -> None:
         """Apply what applies until nothing does."""
         current: Polynomial | None = p
-        while current is not None:
+        while current is not None and len(self.steps) < LONGEST:
             p = current
             current = self._taken_apart(p) or self._cancelled(p) or self._rewritten(p)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping
 from fractions import Fraction
-from functools import cache
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -89,7 +89,7 @@ def rows(space: Space, active: Mask | None) -> np.ndarray:
 # ---- programs -----------------------------------------------------------------------------------
 
 
-@cache
+@lru_cache(maxsize=1024)
 def as_program(
     x: Expression, given: tuple[str, ...] = (), active: Mask | None = None
 ) -> Program[Any, Any]:
