@@ -165,7 +165,8 @@ def test_dynamics_with_gravity_and_external_forces(robot: pp.Robot) -> None:
     I_HpsiK = I - H @ psi @ K
     direct = I_HpsiK.T @ D.inv @ (T - H @ psi @ (K @ T + P @ a + b)) - K.T @ psi.T @ a
     close(matrix(direct, x, T=s.tau), qdd, scale)
-    by_frame = {"tool": s.external[0]}
+    frame = robot.bodies[-1].name if robot.frame("tool").body == "world" else "tool"
+    by_frame = {frame: s.external[0]}
     pushed = pp.bias_force(robot, s.q, s.v, external=by_frame)
     close(matrix(C, moving(robot, external=by_frame)), pushed, 1e-12)
 

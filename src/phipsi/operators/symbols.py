@@ -435,7 +435,7 @@ DEFINITIONS.update(
     psi_tilde=lambda: psi - I,
     Omega=lambda: psi.T @ H.T @ D.inv @ H @ psi,
     m=lambda: (I + H @ phi @ K) @ D_half,
-    l=lambda: m.inv,
+    l=lambda: D_half.inv @ (I - H @ psi @ K),
     mass_aa=lambda: H_a @ phi @ M @ phi.T @ H_a.T + A_a,
     mass_ap=lambda: H_a @ phi @ M @ phi.T @ H_p.T,
     tau_bar_s=lambda: I + G_s @ H,

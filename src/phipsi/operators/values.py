@@ -81,10 +81,11 @@ STATE = {
 }  # fmt: skip
 """The recursion that a symbol comes from."""
 
-EXPANDED = (
-    tau, tau_bar, E_psi, tau_bar_p, E_psi_p, Omega, Omega_p, mass, mass_aa, mass_ap, mass_pp, m,
-    tau_bar_s,
-)  # fmt: skip
+EXPANDED = {
+    "tau", "tau_bar", "E_psi", "K", "phi_tilde", "psi_tilde", "Omega", "mass", "m", "l", "J",
+    "tau_bar_p", "E_psi_p", "K_p", "psi_p_tilde", "Omega_p", "mass_aa", "mass_ap", "mass_pp",
+    "tau_bar_s",
+}  # fmt: skip
 """Symbols that are applied as their definition."""
 
 
@@ -198,26 +199,16 @@ class Lowering:
             if x is leaf:
                 return self.make("times", x.codomain, (value, y))
             return self.make("dot", SCALARS, (value, y))
-        if leaf.symbol.framed:
-            return self._framed(x, leaf, y)
-        if leaf in EXPANDED:
-            definition = leaf.definition
-            return self.apply(definition if x is leaf else definition.T, y)
+        name = leaf.symbol.name
+        if name in EXPANDED:
+            return self.apply(leaf.definition if x is leaf else leaf.definition.T, y)
+        if name == "B":
+            return self.make("place" if x is leaf else "pick", x.codomain, (y,), leaf.frames)
         if x in RESOLVENTS:
             return self.recur(x, y)
-        if leaf in TILDES:
-            return self._tilde(TILDES[leaf], x is leaf, y)
-        if leaf is l:
-            whole = D_half.inv @ (I - H @ psi @ K)
-            return self.apply(whole if x is leaf else whole.T, y)
-        if leaf in (K, K_p):
-            gain = G if leaf is K else G_p
-            if x is leaf:
-                return self.shift(E_phi, self.apply(gain, y))
-            return self.apply(gain.T, self.shift(E_phi.T, y))
         if leaf in (E_phi, E_phi_s):
             return self.shift(x, y)
-        if leaf.symbol.name in LOCAL:
+        if name in LOCAL:
             return self.make("apply", x.codomain, (y,), x)
         raise LoweringError(f"{leaf} ({leaf.meaning}) has no recursion in this version")
 
@@ -254,22 +245,6 @@ class Lowering:
         plus = self.shift(shift, self.add([(ONE, z), *sent], z.space, sent=True))
         whole = [(ONE, start), (ONE, self.apply(through, plus))]
         return (self.add(whole, x.codomain, sent=True),)
-
-    def _tilde(self, own: Expression, forward: bool, y: Value) -> Value:
-        """φ̃ = E_φ φ and ψ̃ = E_ψ ψ, or their adjoints."""
-        shift, through = RESOLVENTS[own if forward else own.T]
-        z = self.recur(own if forward else own.T, y)
-        if forward:
-            return self.shift(shift, self.apply(through, z))
-        return self.apply(through, self.shift(shift, z))
-
-    def _framed(self, x: Expression, leaf: Leaf, y: Value) -> Value:
-        if leaf.symbol.name == "J":
-            return self.apply(leaf.definition if x is leaf else leaf.definition.T, y)
-        if leaf.symbol.name != "B":
-            raise LoweringError(f"{leaf} ({leaf.meaning}) has no recursion in this version")
-        op = "place" if x is leaf else "pick"
-        return self.make(op, x.codomain, (y,), leaf.frames)
 
     def _inverse(self, x: Inverse, y: Value) -> Value:
         inner = x.inner
@@ -344,6 +319,5 @@ RESOLVENTS: dict[Expression, tuple[Expression, Expression]] = {
 }
 """(I − E X)⁻¹ of a shift E to or from the children and what passes a hinge, X: there and back."""
 INWARDS = {phi, psi, psi_p, psi_s.T}
-TILDES: dict[Expression, Expression] = {phi_tilde: phi, psi_tilde: psi, psi_p_tilde: psi_p}
 FREE = {"T", "beta", "beta_dot", "x"}
 """Vectors that only a caller can give."""
