@@ -2,6 +2,7 @@
 
 from phipsi import conventions as conventions
 from phipsi import interop as interop
+from phipsi import operators as operators
 from phipsi.algorithms import Articulated as Articulated
 from phipsi.algorithms import accelerations as accelerations
 from phipsi.algorithms import articulated_inertias as articulated_inertias
