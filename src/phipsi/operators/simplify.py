@@ -21,6 +21,7 @@ from phipsi.operators.expressions import (
     Inverse,
     Leaf,
     LogDet,
+    Sum,
     add,
     inverse,
     product,
@@ -110,13 +111,28 @@ def _derived(x: Expression, given: tuple[Condition, ...]) -> Derivation:
             engine.steps.append(Step(p.factored, "common factors"))
         engine.run(p)
     except TooLong:
-        return Derivation(x, ())
+        return _by_parts(x, given)
     steps, before = list[Step](), x
     for step in engine.steps:
         if step.expression is not before:
             steps.append(step)
         before = step.expression
     return Derivation(x, tuple(steps), tuple(dict.fromkeys(engine.needed)))
+
+
+def _by_parts(x: Expression, given: tuple[Condition, ...]) -> Derivation:
+    """An expression that is too long to be multiplied out: its parts, each simplified by itself."""
+    parts = {part: _derived(part, given) for part in x.parts}
+    if isinstance(x, Sum):
+        new = add([(c, parts[term].result) for c, term in x.terms])
+    elif isinstance(x, Inverse):
+        new = inverse(parts[x.inner].result)
+    elif isinstance(x, LogDet):
+        new = LogDet.of(parts[x.inner].result)
+    else:
+        new = product([parts[factor].result for factor in x.factors])
+    needs = dict.fromkeys(c for part in parts.values() for c in part.needs)
+    return Derivation(x, (Step(new, "part by part"),) if new is not x else (), tuple(needs))
 
 
 # ---- rules --------------------------------------------------------------------------------------

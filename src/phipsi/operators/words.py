@@ -31,7 +31,7 @@ __all__ = [
 
 Word = tuple[Expression, ...]
 
-LIMIT = 4096
+LIMIT = 200
 """Most words that an expression is multiplied out to."""
 
 
