@@ -10,6 +10,14 @@ from phipsi.operators.simplify import derive
 from phipsi.operators.symbols import *
 from phipsi.operators.words import Polynomial
 
+
+def _depends(definition: Expression, x: Expression) -> bool:
+    known = {y: z for one in DEFINED for y, z in one.items()}
+    return x in definition.leaves or any(
+        _depends(known[y], x) for y in definition.leaves if y in known
+    )
+
+
 RICCATI: dict[Expression, Expression] = {M: P - E_phi @ P @ E_phi.T + K @ D @ K.T}
 DEFINED: list[dict[Expression, Expression]] = [
     {x: x.definition} for x in (f, alpha, V, xi, nu, kappa, eps)
@@ -31,6 +39,10 @@ class Equation:
     right: Expression
 
     def __post_init__(self) -> None:
+        if not isinstance(self.left, Expression) or not isinstance(self.right, Expression):
+            raise TypeError(
+                "an equation has expressions on both sides; read text by Equation.parse"
+            )
         _ = self.left - self.right  # a SpaceError where they do not fit
 
     @classmethod
@@ -45,11 +57,16 @@ class Equation:
 
     def solved(self, x: Leaf) -> Equation:
         """The equation solved for a vector that it is linear in."""
-        words = Polynomial.of(self.right - self.left).words
+        whole = self.right - self.left
+        for known in DEFINED:
+            ((y, definition),) = known.items()
+            whole = whole.replaced(known) if x is not y and _depends(definition, x) else whole
+        words = Polynomial.of(whole).words
         own = {word[:-1]: c for word, c in words.items() if word[-1:] == (x,)}
-        rest = {word: -c for word, c in words.items() if x not in word}
+        rest = {word: -c for word, c in words.items() if word[-1:] != (x,)}
+        left = [letter for word in (*own, *rest) for letter in word]
         square = x.codomain.size == self.left.codomain.size
-        if len(own) + len(rest) < len(words) or not own or not square:
+        if not own or not square or any(x in letter.leaves for letter in left):
             raise ValueError(f"{self} is not linear in {x}, so it cannot be solved for it")
         codomain = self.left.codomain
         factor = Polynomial(own, codomain, x.codomain).factored
@@ -64,9 +81,10 @@ class Equation:
         difference = self.left - self.right
         for known in DEFINED:
             difference = difference.replaced(known)
-        assumed = tuple(assume)
+        assumed = (assume,) if isinstance(assume, str) else tuple(assume)
         for riccati in ({}, RICCATI, RICCATI_OF_PASSIVE):
-            if isinstance(derive(difference.replaced(riccati), assumed).result, Zero):
+            found = derive(difference.replaced(riccati), assumed, strict=True)
+            if isinstance(found.result, Zero):
                 return True
         return False
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 from numbers import Rational, Real
+from threading import Lock
 from typing import TYPE_CHECKING, Any, ClassVar
 from weakref import WeakValueDictionary
 
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from phipsi.operators.symbols import Symbol
 
 
+_LOCK = Lock()
+
+
 class Expression:
     """An operator from `domain` to `codomain`; a vector is one from the numbers."""
 
@@ -29,27 +33,36 @@ class Expression:
     domain: Space
     _key: Any
     _adjoint: Expression | None
+    size: int
+    """How many symbols and operations it is made of."""
+    stars: int
+    """How many symbols in it are adjoint."""
     _known: ClassVar[WeakValueDictionary[Any, Expression]] = WeakValueDictionary()
 
-    __slots__ = ("__weakref__", "_adjoint", "_key", "codomain", "domain")
+    __slots__ = ("__weakref__", "_adjoint", "_key", "codomain", "domain", "size", "stars")
     __array_ufunc__ = None  # arrays on the left leave the operation to us
 
     @classmethod
-    def _made(cls, key: Any, codomain: Space, domain: Space) -> Any:
-        """The one expression of this class with this key."""
+    def _made(cls, key: Any, codomain: Space, domain: Space, **fields: Any) -> Any:
+        """The one expression of this class with this key, whichever thread asks first."""
         whole = (cls, key)
         found = cls._known.get(whole)
         if found is None:
-            found = object.__new__(cls)
-            found._key, found.codomain, found.domain = key, codomain, domain
-            found._adjoint = None
-            cls._known[whole] = found
+            new = object.__new__(cls)
+            new._key, new.codomain, new.domain, new._adjoint = key, codomain, domain, None
+            for name, value in fields.items():
+                setattr(new, name, value)
+            new.size = 1 + sum(part.size for part in new.parts)
+            new.stars = sum(part.stars for part in new.parts) + isinstance(new, Adjoint)
+            with _LOCK:
+                found = cls._known.setdefault(whole, new)
         return found
 
     def __reduce__(self) -> Any:
-        from phipsi.operators.reading import parse
+        raise NotImplementedError
 
-        return parse, (str(self.ascii),)
+    def __deepcopy__(self, memo: Any) -> Expression:
+        return self
 
     # ---- algebra -------------------------------------------------------------------------------
 
@@ -127,7 +140,7 @@ class Expression:
     @property
     def leaves(self) -> set[Leaf]:
         """The symbols in it."""
-        return {leaf for part in self.parts for leaf in part.leaves}
+        return {part for part in walk(self) if isinstance(part, Leaf)}
 
     def replaced(self, what: Mapping[Expression, Expression]) -> Expression:
         """The same expression with symbols (and their adjoints) replaced."""
@@ -222,9 +235,11 @@ class Leaf(Expression):
     @classmethod
     def of(cls, symbol: Symbol, frames: tuple[str, ...] = ()) -> Leaf:
         """The leaf of a symbol, at frames if it has them."""
-        leaf = cls._made((symbol.name, frames), *symbol.spaces(frames))
-        leaf.symbol, leaf.frames = symbol, frames
-        return leaf
+        spaces = symbol.spaces(frames)
+        return cls._made((symbol.name, frames), *spaces, symbol=symbol, frames=frames)
+
+    def __reduce__(self) -> Any:
+        return _leaf, (self.symbol.name, self.frames)
 
     def _turned(self) -> Expression:
         return self if self.symbol.symmetric else Adjoint.of(self)
@@ -241,15 +256,10 @@ class Leaf(Expression):
 
     @property
     def root(self) -> Expression | None:
-        """Its square root, for D and D_p."""
+        """Its square root, for D."""
         from phipsi.operators.symbols import ROOTS
 
         return ROOTS.get(self)
-
-    @property
-    def leaves(self) -> set[Leaf]:
-        """Itself."""
-        return {self}
 
     def replaced(self, what: Mapping[Expression, Expression]) -> Expression:
         """What stands for it, or itself."""
@@ -265,9 +275,10 @@ class Adjoint(Expression):
     @classmethod
     def of(cls, leaf: Leaf) -> Adjoint:
         """leaf*."""
-        adjoint = cls._made(leaf, leaf.domain.dual, leaf.codomain.dual)
-        adjoint.leaf = leaf
-        return adjoint
+        return cls._made(leaf, leaf.domain.dual, leaf.codomain.dual, leaf=leaf)
+
+    def __reduce__(self) -> Any:
+        return Adjoint.of, (self.leaf,)
 
     def _turned(self) -> Expression:
         return self.leaf
@@ -291,9 +302,10 @@ class Inverse(Expression):
     @classmethod
     def of(cls, inner: Expression) -> Inverse:
         """inner⁻¹."""
-        made = cls._made(inner, inner.domain, inner.codomain)
-        made.inner = inner
-        return made
+        return cls._made(inner, inner.domain, inner.codomain, inner=inner)
+
+    def __reduce__(self) -> Any:
+        return Inverse.of, (self.inner,)
 
     def _turned(self) -> Expression:
         return inverse(self.inner.T)
@@ -318,9 +330,10 @@ class LogDet(Expression):
     def of(cls, inner: Expression) -> LogDet:
         """log det inner."""
         _check_square(inner, "determinant")
-        made = cls._made(inner, SCALARS, SCALARS)
-        made.inner = inner
-        return made
+        return cls._made(inner, SCALARS, SCALARS, inner=inner)
+
+    def __reduce__(self) -> Any:
+        return LogDet.of, (self.inner,)
 
     def _turned(self) -> Expression:
         return self
@@ -336,7 +349,7 @@ class LogDet(Expression):
 
 
 class Unit(Expression):
-    """What has no symbols: the identity and zero, of a space or (None) of any that fits."""
+    """What has no symbols: the identity and zero, of a space or of `ANY` that fits."""
 
     __slots__ = ()
 
@@ -358,6 +371,9 @@ class Identity(Unit):
         """The identity of a space."""
         return cls._made(space, space, space)
 
+    def __reduce__(self) -> Any:
+        return Identity.of, (self.domain,)
+
     def _turned(self) -> Expression:
         return Identity.of(self.domain.dual)
 
@@ -372,6 +388,9 @@ class Zero(Unit):
         """The zero between two spaces."""
         return cls._made((codomain, domain), codomain, domain)
 
+    def __reduce__(self) -> Any:
+        return Zero.of, (self.codomain, self.domain)
+
     def _turned(self) -> Expression:
         return Zero.of(self.domain.dual, self.codomain.dual)
 
@@ -384,6 +403,9 @@ class Product(Expression):
     """Factors, none of them a product, a unit or scaled."""
 
     __slots__ = ()
+
+    def __reduce__(self) -> Any:
+        return product, (self._key,)
 
     def _turned(self) -> Expression:
         return product([factor.T for factor in reversed(self._key)])
@@ -407,6 +429,9 @@ class Sum(Expression):
     """(number, term) pairs, no term a sum; one pair alone is a scaled term."""
 
     __slots__ = ()
+
+    def __reduce__(self) -> Any:
+        return add, (self._key,)
 
     def _turned(self) -> Expression:
         return add([(c, term.T) for c, term in self._key])
@@ -498,13 +523,22 @@ def inverse(x: Expression) -> Expression:
     return Inverse.of(x)
 
 
+def _leaf(name: str, frames: tuple[str, ...]) -> Leaf:
+    """The leaf of a symbol by name, as pickles have it."""
+    from phipsi.operators.symbols import SYMBOLS
+
+    return Leaf.of(SYMBOLS[name], frames)
+
+
 def walk(x: Expression) -> Iterator[Expression]:
-    """An expression and all it is made of."""
-    waiting = [x]
+    """An expression and all it is made of, each part once."""
+    waiting, seen = [x], {x}
     while waiting:
         part = waiting.pop()
         yield part
-        waiting.extend(part.parts)
+        new = [y for y in dict.fromkeys(part.parts) if y not in seen]
+        seen.update(new)
+        waiting.extend(new)
 
 
 def _scaled(c: Fraction, x: Expression) -> Expression:
@@ -529,5 +563,5 @@ def _check_square(x: Expression, what: str) -> None:
 def _order(pair: tuple[Fraction, Expression]) -> Any:
     """Positive terms first, those with armature last, short ones before long ones."""
     c, x = pair
-    leaves = [part.symbol.name for part in walk(x) if isinstance(part, Leaf)]
-    return (c < 0, any(name.startswith("A") for name in leaves), len(leaves), x.ascii)
+    armed = any(leaf.symbol.name in ("A", "A_a", "A_p") for leaf in x.leaves)
+    return (c < 0, armed, 0 if isinstance(x, Identity) else x.size, x.ascii)

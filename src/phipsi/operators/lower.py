@@ -74,7 +74,7 @@ class Plan:
 
 def _cost(x: Value) -> int:
     if x.op == "apply":
-        return COSTS.get(next(iter(x.data.leaves)).symbol.name, 1)
+        return max(COSTS.get(leaf.symbol.name, 1) for leaf in x.data.leaves)
     return COSTS.get(x.op, 0)
 
 
@@ -155,10 +155,13 @@ def _late(level: dict[Any, int], values: tuple[Value, ...]) -> None:
     for x in values:
         if x.op not in ("gather", "scatter", "load", "recur", "state") and not needed(x):
             given |= {x} if set(x.sources) <= given else set()
+    users: dict[Value, list[Value]] = {x: [] for x in values}
+    for x in values:
+        for y in x.sources:
+            users[y].append(x)
     for x in reversed(values):
-        users = [level[y] for y in values if x in y.sources]
-        if x in given and users:
-            level[x] = min(users)
+        if x in given and users[x] and not _after(x):
+            level[x] = min(level[y] for y in users[x])
 
 
 def _after(x: Value) -> bool:
@@ -196,13 +199,13 @@ class Lowered:
     plan: Plan
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=512)
 def lower(x: Expression, given: tuple[str, ...] = ()) -> Lowered:
     """The cheapest plan among the forms of an expression that its derivation passes through.
 
     `given` names vectors that are given though they have a definition.
     """
-    derivation = derive(x)
+    derivation = derive(x, keep=given)
     plans: list[Plan] = []
     reasons: list[LoweringError] = []
     for form in derivation.forms:

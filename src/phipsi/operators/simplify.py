@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache, lru_cache
+from functools import lru_cache
 from itertools import pairwise
 
 from phipsi.operators.expressions import (
@@ -71,11 +71,13 @@ class Derivation:
         return "\n".join(lines)
 
 
-def derive(x: Expression, assume: Iterable[str] = ()) -> Derivation:
+def derive(
+    x: Expression, assume: Iterable[str] = (), *, strict: bool = False, keep: Iterable[str] = ()
+) -> Derivation:
     """The derivation of an expression's normal form.
 
     Conditions that are not assumed are used only to remove an inverse that stays otherwise, and
-    are then listed in `needs`.
+    are then listed in `needs`; never if `strict`. Symbols to `keep` are not defined away.
     """
     asked = {assume} if isinstance(assume, str) else set(assume)
     given = tuple(c for c in CONDITIONS if c in asked)
@@ -83,10 +85,12 @@ def derive(x: Expression, assume: Iterable[str] = ()) -> Derivation:
     if unknown:
         known = ", ".join(CONDITIONS)
         raise ValueError(f"condition {min(unknown)!r} is not known; known are {known}")
-    found = _derived(x, given)
+    kept = tuple(sorted(keep))
+    found = _derived(x, given, kept)
     for more in ("no armature", "free base"):
-        if stuck(found.result) and more not in given:
-            found = min(found, _derived(x, (*given, more)), key=lambda d: len(stuck(d.result)))
+        if stuck(found.result) and more not in given and not strict:
+            other = _derived(x, (*given, more), kept)
+            found = min(found, other, key=lambda d: len(stuck(d.result)))
     return found
 
 
@@ -102,16 +106,16 @@ def stuck(x: Expression) -> list[Inverse]:
     ]
 
 
-@lru_cache(maxsize=4096)
-def _derived(x: Expression, given: tuple[Condition, ...]) -> Derivation:
-    engine = _Engine(given)
+@lru_cache(maxsize=512)
+def _derived(x: Expression, given: tuple[Condition, ...], keep: tuple[str, ...] = ()) -> Derivation:
+    engine = _Engine(given, keep)
     try:
         p = Polynomial.of(x)
         if weight(p.factored) < weight(x):
             engine.steps.append(Step(p.factored, "common factors"))
         engine.run(p)
     except TooLong:
-        return _by_parts(x, given)
+        return _by_parts(x, given, keep)
     steps, before = list[Step](), x
     for step in engine.steps:
         if step.expression is not before:
@@ -120,9 +124,9 @@ def _derived(x: Expression, given: tuple[Condition, ...]) -> Derivation:
     return Derivation(x, tuple(steps), tuple(dict.fromkeys(engine.needed)))
 
 
-def _by_parts(x: Expression, given: tuple[Condition, ...]) -> Derivation:
+def _by_parts(x: Expression, given: tuple[Condition, ...], keep: tuple[str, ...]) -> Derivation:
     """An expression that is too long to be multiplied out: its parts, each simplified by itself."""
-    parts = {part: _derived(part, given) for part in x.parts}
+    parts = {part: _derived(part, given, keep) for part in x.parts}
     if isinstance(x, Sum):
         new = add([(c, parts[term].result) for c, term in x.terms])
     elif isinstance(x, Inverse):
@@ -156,10 +160,12 @@ class Rule:
         """The polynomial after it, if its letters occur, beside what they cancel with."""
         if not p.has(self.letters) or (self.beside and not p.has(self.beside)):
             return None
-        return p.replaced(self.letters, self.by)
+        while p.has(self.letters):
+            p = p.replaced(self.letters, self.by)
+        return p
 
 
-@cache
+@lru_cache(maxsize=256)
 def rules(given: tuple[Condition, ...], frames: tuple[Frames, ...]) -> tuple[tuple[Rule, ...], ...]:
     """The rows that rewrite under the given conditions, at given frames, in order, each with its
     variants: those for any place, the recognition of I − HψK and I + HφK, those that wait for a
@@ -201,6 +207,8 @@ PAIRS: dict[Expression, Expression] = {W: F, F: W, W_p: F_p, F_p: W_p}
 UNIT = {x for own in (phi, psi, psi_p, psi_s, W, F, W_p, F_p) for x in (own, own.T)}
 """Letters that are triangular with ones on the diagonal."""
 
+ROOTED: dict[Expression, Expression] = {m: m.definition, l: l.definition}
+
 KNOWN: dict[frozenset[tuple[Word, Fraction]], Expression] = {
     frozenset(Polynomial.of(y).words.items()): z
     for x, sums in {
@@ -218,8 +226,8 @@ I4 = ("I4", "[SOA] Lemma A.1")
 class _Engine:
     """One derivation in the making."""
 
-    def __init__(self, given: tuple[Condition, ...]) -> None:
-        self.given = given
+    def __init__(self, given: tuple[Condition, ...], keep: tuple[str, ...]) -> None:
+        self.given, self.keep = given, keep
         self.steps: list[Step] = []
         self.needed: list[Condition] = []
         self.settled: set[Expression] = set()
@@ -229,7 +237,7 @@ class _Engine:
         current: Polynomial | None = p
         while current is not None and len(self.steps) < LONGEST:
             p = current
-            current = self._taken_apart(p) or self._cancelled(p) or self._rewritten(p)
+            current = self._cancelled(p) or self._taken_apart(p) or self._rewritten(p)
 
     def _note(self, p: Polynomial, name: str, source: str = "", text: str = "") -> Polynomial:
         self.steps.append(Step(p.factored, name, source, text))
@@ -241,7 +249,8 @@ class _Engine:
         for variants in rules(self.given, tuple(sorted(frames))):
             used = None
             for rule in variants:
-                new = rule.applied(p)
+                kept = any(x.leaves and _name(x) in self.keep for x in rule.letters)
+                new = None if kept else rule.applied(p)
                 if new is not None:
                     p, used = new, used or rule.row
             if used:
@@ -252,14 +261,15 @@ class _Engine:
 
     def _cancelled(self, p: Polynomial) -> Polynomial | None:
         """x⁻¹x = I."""
-        pairs = {(x, y) for word in p.words for x, y in pairwise(word) if opposite(x) is y}
+        both = ((x, y) for word in p.words for x, y in pairwise(word))
+        pairs = dict.fromkeys((x, y) for x, y in both if opposite(x) is y)
         for x, y in pairs:
             p = p.replaced((x, y), Polynomial({(): ONE}, x.codomain, y.domain))
         return self._note(p, "x⁻¹x = I") if pairs else None
 
     def _taken_apart(self, p: Polynomial) -> Polynomial | None:
         """The inverse or determinant of something composite, in simpler ones."""
-        for x in p.letters - self.settled:
+        for x in (y for y in p.letters if y not in self.settled):
             if isinstance(x, Inverse) and _composite(x.inner):
                 return self._inverted(p, x)
             if isinstance(x, LogDet):
@@ -269,7 +279,7 @@ class _Engine:
     def _inside(self, p: Polynomial, x: Expression, outer: Callable[[Expression], Expression],
                 inner: Expression) -> Expression:  # fmt: skip
         """What is inside x, simplified, each step shown in the whole."""
-        derivation = _derived(inner, self.given)
+        derivation = _derived(inner, self.given, self.keep)
         self.needed += derivation.needs
         for step in derivation.steps:
             whole = p.replaced((x,), Polynomial.of(outer(step.expression)))
@@ -282,7 +292,7 @@ class _Engine:
         found = _known_inverse(Polynomial.of(inner), x)
         if not found:
             result = self._inside(p, x, inverse, inner)
-            q = Polynomial.of(result)
+            q = Polynomial.of(result.replaced(ROOTED))
             found = _known_inverse(q, x) or _of_product(q, x)
             if not found:
                 settled = letter(inverse(result))
@@ -301,7 +311,7 @@ class _Engine:
         """log det of a product is the sum of those of its factors."""
         self.settled.add(x)
         result = self._inside(p, x, LogDet.of, x.inner.replaced(MEANING))
-        q = Polynomial.of(result)
+        q = Polynomial.of(result.replaced(ROOTED))
         words: dict[Word, Fraction] = {(LogDet.of(result),): ONE}
         if len(q.words) == 1 and ONE in q.words.values() and all(map(_square, next(iter(q.words)))):
             (word,) = q.words
@@ -353,6 +363,10 @@ def _of_product(q: Polynomial, x: Inverse) -> Found:
     return [(by, "inverse of a product", "")] if square else []
 
 
+def _name(x: Expression) -> str:
+    return next(iter(x.leaves)).symbol.name
+
+
 def _determinant(x: Expression) -> tuple[Expression, Fraction]:
     """log det of a letter as a number times that of a symbol."""
     if isinstance(x, Inverse):
@@ -371,7 +385,7 @@ def _composite(x: Expression) -> bool:
         return _composite(x.leaf)
     if isinstance(x, Leaf):
         return x in MEANING or x in (mass, mass_pp, mass_aa)
-    return not isinstance(x, Inverse)
+    return not isinstance(x, (Inverse, LogDet))
 
 
 def _square(x: Expression) -> bool:

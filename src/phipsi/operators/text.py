@@ -19,7 +19,6 @@ from phipsi.operators.expressions import (
     LogDet,
     Sum,
     Unit,
-    walk,
 )
 
 
@@ -127,9 +126,7 @@ def _roman(text: str) -> str:
 
 def _starred(x: Expression) -> bool:
     """Has its adjoint fewer stars?"""
-    parts = list(walk(x))
-    stars = sum(isinstance(part, Adjoint) for part in parts)
-    return 2 * stars > sum(isinstance(part, Leaf) and not part.symbol.symmetric for part in parts)
+    return x.stars > x.T.stars
 
 
 UNICODE = Writing("", "", "−", "*", "⁻¹", "⁻*", "log det({})", ("(", ")"))

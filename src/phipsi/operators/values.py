@@ -96,6 +96,7 @@ class Lowering:
         self.given = frozenset(given)
         self.known: dict[Any, Value] = {}
         self.values: list[Value] = []
+        self.applied: dict[tuple[Expression, Value], Value] = {}
 
     def make(self, op: str, space: Space, args: tuple[Value, ...] = (), data: Any = None) -> Value:
         """The value with this operation and these arguments."""
@@ -174,6 +175,11 @@ class Lowering:
 
     def apply(self, x: Expression, y: Value) -> Value:
         """The value of x @ y."""
+        if (x, y) not in self.applied:
+            self.applied[x, y] = self._apply(x, y)
+        return self.applied[x, y]
+
+    def _apply(self, x: Expression, y: Value) -> Value:
         if y.op == "zero" or isinstance(x, Zero):
             return self.make("zero", x.codomain)
         if isinstance(x, Identity):

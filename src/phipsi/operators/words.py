@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from fractions import Fraction
+from itertools import product as product_of
 
 from phipsi.operators.expressions import (
     IDENTITY,
@@ -37,6 +38,11 @@ LIMIT = 200
 
 class TooLong(ValueError):
     """The expression has too many terms when it is multiplied out."""
+
+
+def _check_length(words: int) -> None:
+    if words > LIMIT:
+        raise TooLong(f"more than {LIMIT} terms when multiplied out")
 
 
 def _letter(name: str, space: Space) -> Leaf:
@@ -74,8 +80,7 @@ class Polynomial:
     def __init__(self, words: Mapping[Word, Fraction], codomain: Space, domain: Space) -> None:
         self.words = {w: c for w, c in words.items() if c}
         self.codomain, self.domain = codomain, domain
-        if len(self.words) > LIMIT:
-            raise TooLong(f"more than {LIMIT} terms when multiplied out")
+        _check_length(len(self.words))
 
     @classmethod
     def of(cls, x: Expression) -> Polynomial:
@@ -94,19 +99,12 @@ class Polynomial:
         return cls({(x,): Fraction(1)}, x.codomain, x.domain)
 
     def replaced(self, letters: Word, by: Polynomial) -> Polynomial:
-        """The polynomial with every occurrence of the given letters replaced."""
+        """The polynomial with every occurrence of the given letters replaced, once."""
         words: dict[Word, Fraction] = defaultdict(Fraction)
-        waiting = list(self.words.items())
-        while waiting:
-            word, c = waiting.pop()
-            i = find(letters, word)
-            if i < 0:
-                words[word] += c
-            else:
-                head, tail = word[:i], word[i + len(letters) :]
-                waiting.extend((head + w + tail, c * d) for w, d in by.words.items())
-                if len(waiting) > LIMIT:
-                    raise TooLong(f"more than {LIMIT} terms when multiplied out")
+        for word, c in self.words.items():
+            for new, d in _replaced(word, letters, by.words).items():
+                words[new] += c * d
+            _check_length(len(words))
         return Polynomial(words, self.codomain, self.domain)
 
     @property
@@ -129,9 +127,9 @@ class Polynomial:
         return Polynomial(words, self.domain.dual, self.codomain.dual)
 
     @property
-    def letters(self) -> set[Expression]:
-        """All its letters."""
-        return {letter for word in self.words for letter in word}
+    def letters(self) -> dict[Expression, None]:
+        """All its letters, in the order in which they occur."""
+        return dict.fromkeys(letter for word in self.words for letter in word)
 
     @property
     def factored(self) -> Expression:
@@ -174,6 +172,18 @@ def _is_frame(x: Expression) -> bool:
     return isinstance(x, (Leaf, Adjoint)) and next(iter(x.leaves)).symbol.name == "B"
 
 
+def _replaced(word: Word, letters: Word, by: Mapping[Word, Fraction]) -> dict[Word, Fraction]:
+    done: dict[Word, Fraction] = {(): Fraction(1)}
+    while (i := find(letters, word)) >= 0:
+        _check_length(len(done) * len(by))
+        head, word = word[:i], word[i + len(letters) :]
+        longer: dict[Word, Fraction] = defaultdict(Fraction)
+        for (w, c), (x, d) in product_of(done.items(), by.items()):
+            longer[w + head + x] += c * d
+        done = longer
+    return {w + word: c for w, c in done.items()}
+
+
 def find(letters: Word, word: Word) -> int:
     """Where letters stand in a word, or −1."""
     n = len(letters)
@@ -188,11 +198,10 @@ def _product(factors: Iterable[Expression]) -> dict[Word, Fraction]:
         if isinstance(x, Unit):
             continue
         own = Polynomial.of(x).words if isinstance(x, Sum) else {(letter(x),): Fraction(1)}
+        _check_length(len(words) * len(own))
         longer: dict[Word, Fraction] = defaultdict(Fraction)
-        for (left, c), (right, d) in ((p, q) for p in words.items() for q in own.items()):
+        for (left, c), (right, d) in product_of(words.items(), own.items()):
             longer[left + right] += c * d
-        if len(longer) > LIMIT:
-            raise TooLong(f"more than {LIMIT} terms when multiplied out")
         words = longer
     return words
 
@@ -325,5 +334,5 @@ def _folded(terms: list[Term]) -> list[Term]:
             numbers = {found[word] / d for word, d in pattern.items()}
             if len(numbers) == 1:
                 found = {word: d for word, d in found.items() if word not in pattern}
-                found[x,] = numbers.pop()
-    return [(c, word) for word, c in found.items()]
+                found[x,] = found.get((x,), Fraction(0)) + numbers.pop()
+    return [(c, word) for word, c in found.items() if c]
