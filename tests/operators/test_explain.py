@@ -422,7 +422,7 @@ def test_frames_and_conditions_are_checked_with_a_robot():
         told("(H @ phi @ M @ phi.T @ H.T).inv", robot=geared())
     with pytest.raises(ValueError, match="give the robot"):
         told("mass_pp.inv", active=["base"])
-    with pytest.raises(TypeError, match="needs a Robot, got str"):
+    with pytest.raises(TypeError, match="needs a Robot first, got str"):
         told("mass", robot="space_arm")
     with pytest.raises(ValueError, match="no hinge 'nope'"):
         told("mass_pp.inv", robot=robot, active=["nope"])

@@ -15,7 +15,8 @@ from phipsi.operators import *
 from phipsi.operators import Expression, SpaceError
 from phipsi.operators.dense import matrix
 from phipsi.operators.expressions import Inverse, walk
-from phipsi.operators.lower import lower, planned
+from phipsi.operators.lower import Plan, lower, planned
+from phipsi.operators.run import Run
 from phipsi.operators.systems import system
 from phipsi.operators.traced import as_program
 from phipsi.operators.values import LoweringError
@@ -175,6 +176,16 @@ def test_external_forces_and_motion() -> None:
     close(force, pp.inverse_dynamics(robot, s.q, s.v, s.a), 1e-11)
 
 
+def running(plan: Plan) -> pp.Program:
+    """A program that runs this very plan."""
+
+    @pp.program
+    def run(robot: pp.Robot, q: Any, v: Any, tau: Any) -> Any:
+        return Run(plan, robot, q, {"T": tau}, v=v).result
+
+    return run
+
+
 def test_the_three_forms_give_the_same_and_the_cheapest_ships() -> None:
     robot = random_forest(2, 6)
     s = State(robot)
@@ -186,8 +197,8 @@ def test_the_three_forms_give_the_same_and_the_cheapest_ships() -> None:
             plan = planned(form)
         except LoweringError:
             continue
-        program = as_program(form)
-        close(program(robot, s.q, s.v, s.tau), expected, 1e-10)
+        found = running(plan)(robot, s.q, s.v, s.tau)
+        close(found, expected, 1e-10)
         costs[form] = plan.cost
     assert len(costs) >= 3
     assert lower(mass.inv @ (T - C)).plan.expression is min(costs, key=lambda x: costs[x])
@@ -203,8 +214,8 @@ def test_cost_is_linear(x: Expression) -> None:
     counts = {}
     for n in (10, 100, 1000):
         robot = pp.robots.chain(n)
-        x = x.replaced({J("tool"): J(robot.bodies[-1].name)})
-        counts[n] = as_program(x).graph(robot, unroll=False).operations
+        at_tip = x.replaced({J("tool"): J(robot.bodies[-1].name)})
+        counts[n] = as_program(at_tip).graph(robot, unroll=False).operations
     per_body = {n: count / n for n, count in counts.items()}
     assert max(per_body.values()) <= 1.2 * min(per_body.values())
 

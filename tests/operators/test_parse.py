@@ -277,7 +277,8 @@ HOSTILE = [
 @pytest.mark.parametrize("text", HOSTILE, ids=lambda text: text[:12])
 def test_long_and_deep_texts_are_read(text: str):
     x = parse(text)
-    assert parse(x.ascii[:LONGEST]) is x if len(x.ascii) <= LONGEST else True
+    if len(x.ascii) <= LONGEST:
+        assert parse(x.ascii) is x
 
 
 # ---- nothing breaks it ---------------------------------------------------------------------------

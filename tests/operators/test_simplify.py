@@ -181,7 +181,7 @@ def test_simplified_is_dense(x: Expression, seed: int) -> None:
         assume(False)  # singular there
         raise
     simple = x.simplify(trace=True)
-    assume(not simple.needs)
+    assume(not simple.needs and condition < 1e-4)
     found = matrix(simple.result, s, **vectors)
     scale = max(1.0, np.abs(expected).max(initial=0.0))
     assert np.abs(found - expected).max(initial=0.0) <= max(1e-8, condition) * scale

@@ -29,6 +29,8 @@ def run(
         found = explain(parse(expression), on, language=language, active=active or None)
     except ModelError:
         raise
+    except RecursionError:
+        raise BadUsage("the expression is too long to be explained: take it apart") from None
     except (TypeError, ValueError, ArithmeticError) as error:
         said = str(error).partition("\n")[0]
         raise BadUsage(re.sub("pass active=.*", "name each with --active HINGE", said)) from None

@@ -1,29 +1,51 @@
-"""What an expression asks of a robot: frames, active joints, conditions; one sentence if not."""
+"""What an expression asks of a robot and of a caller; one sentence if it is not so."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from phipsi.model import Hinge, ModelError, Robot
-from phipsi.operators.expressions import Expression
-from phipsi.operators.symbols import G_s, Lambda, S, S_plus, psi_s, tau_bar_s
+from phipsi.operators.expressions import ANY, Expression, Leaf
+from phipsi.operators.symbols import *
 
 if TYPE_CHECKING:
-    from phipsi.operators.simplify import Derivation
+    from phipsi.operators.lower import Lowered, Plan
 
 Mask = tuple[bool, ...]
 
 DUAL = {S, S_plus, G_s, psi_s, Lambda, tau_bar_s}
 """Symbols that only free-flyers have."""
+SPLIT = {H_a, A_a, mass_aa, mass_ap, *PASSIVE.values()}
+"""Symbols that tell active joints from passive ones."""
+OF_HINGES = ("mass_by", "H_cross")
+"""Symbols that are named after hinges, not frames."""
 
 
-def check_conditions(x: Expression, derivation: Derivation, robot: Robot) -> None:
-    """Refuse a robot for which the derivation does not hold."""
+def check_robot(x: Expression, robot: Robot, lowered: Lowered | None = None) -> None:
+    """Refuse a robot that lacks a frame, the free base of the dual set, or what a derivation took
+    for granted."""
+    if not isinstance(robot, Robot):
+        raise TypeError(f"{x} needs a Robot first, got {type(robot).__name__}")
+    if ANY in (x.domain, x.codomain):
+        raise TypeError(f"{x} alone fits any space: name the one, as in I[joint rates]")
+    dual = sorted((leaf for leaf in x.leaves if leaf in DUAL), key=str)
+    found = _against("free base", robot) if dual else ""
+    if found:
+        raise ModelError(f"{x}: {dual[0]} is known only on a free base, but {found}")
+    for leaf in sorted(x.leaves, key=str):
+        for name in leaf.frames:
+            _ = robot.hinge(name) if leaf.symbol.name in OF_HINGES else robot.frame(name)
+    if lowered:
+        _check_conditions(x, lowered, robot)
+
+
+def _check_conditions(x: Expression, lowered: Lowered, robot: Robot) -> None:
     from phipsi.operators.identities import CONDITIONS
 
-    for name in derivation.needs:
+    for name in lowered.derivation.needs:
         found = _against(name, robot)
         if found:
             raise ModelError(
@@ -50,37 +72,56 @@ def _armed(h: Hinge) -> bool:
     return not all(isinstance(a, float) and a == 0.0 for a in h.armature)
 
 
-def check_frames(x: Expression, robot: Robot) -> None:
-    """Refuse frames that the robot does not have, and the dual set without a free base."""
-    dual = sorted((leaf for leaf in x.leaves if leaf in DUAL), key=str)
-    found = _against("free base", robot) if dual else ""
-    if found:
-        raise ModelError(f"{x}: {dual[0]} is known only on a free base, but {found}")
-    for frame in sorted({name for leaf in x.leaves for name in leaf.frames}):
-        robot.frame(frame)
+def check_vectors(x: Expression, plan: Plan, v: Any, vectors: Mapping[str, Any]) -> None:
+    """Refuse a call that lacks a vector, or gives one that is not asked for."""
+    for name in plan.inputs:
+        if name != "beta" and name not in vectors:
+            meaning = f" ({SYMBOLS[name].meaning})" if name in SYMBOLS else ""
+            raise ValueError(f"{x} needs {name}{meaning}: pass {name}=…")
+    for name in vectors:
+        if name == "beta":
+            raise TypeError(f"{x}: the joint rates β are v: pass them after q")
+        if name not in plan.inputs and name != "x":
+            wanted = ", ".join(n for n in plan.inputs if n != "beta") or "no vector"
+            raise TypeError(f"{x} does not use {name}=; it takes {wanted}")
+    if v is None and (plan.moving or "beta" in plan.inputs):
+        raise ValueError(f"{x} depends on the motion: pass the joint rates v, (robot, q, v)")
 
 
 def as_mask(x: Expression, robot: Robot, active: Any) -> Mask | None:
     """Which joint rates are active, as constants."""
+    mask = chosen(robot, active)
+    if mask is None:
+        check_split(x, f"pass active=, {robot.nv} truth values or the names of hinges")
+    return mask
+
+
+def check_split(x: Expression, hint: str) -> None:
+    """Refuse an expression with active or passive joints where none are told apart."""
+    split: list[Leaf] = sorted((leaf for leaf in x.leaves if leaf in SPLIT), key=str)
+    if split:
+        raise ValueError(f"{x}: {split[0]} needs to know which joints are active; {hint}")
+
+
+def chosen(robot: Robot, active: Any) -> Mask | None:
+    """The joint rates that are named by their hinges, or marked by truth values (nv,)."""
     if active is None:
-        split = [leaf for leaf in x.leaves
-                 if {leaf.domain.size, leaf.codomain.size} & {"active", "passive"}
-                 or leaf.symbol.name.split("_")[-1] == "p"]  # fmt: skip
-        if split:
-            raise ValueError(
-                f"{x}: {split[0]} needs to know which joints are active; "
-                f"pass active=, {robot.nv} truth values or the names of hinges"
-            )
         return None
-    if all(isinstance(name, str) for name in active):
-        chosen = np.zeros(robot.nv, bool)
-        for name in active:
-            chosen[robot.hinge(name).v] = True
-        return tuple(chosen.tolist())
-    mask = np.asarray(active)
-    if mask.shape != (robot.nv,) or mask.dtype != bool:
-        raise ValueError(
-            f"active has shape {mask.shape} of {mask.dtype}, needs {robot.nv} truth values "
-            "or the names of hinges"
-        )
+    if not isinstance(active, Iterable):
+        raise TypeError(f"active is {active!r}, needs {robot.nv} truth values or names of hinges")
+    names = [active] if isinstance(active, str) else list(active)
+    if names and all(isinstance(name, str) for name in names):
+        mask = np.zeros(robot.nv, bool)
+        for name in names:
+            mask[robot.hinge(name).v] = True
+        return tuple(mask.tolist())
+    return truths(names, robot.nv)
+
+
+def truths(active: Any, size: int | None = None) -> Mask:
+    """Truth values as constants."""
+    mask = np.asarray(list(active))
+    if mask.ndim != 1 or (mask.size and mask.dtype != bool) or size not in (None, len(mask)):
+        needed = "truth values" if size is None else f"{size} truth values or the names of hinges"
+        raise ValueError(f"active has shape {mask.shape} of {mask.dtype}, needs {needed}")
     return tuple(mask.tolist())

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any
 
 from phipsi.model import Robot
-from phipsi.operators.checks import as_mask, check_conditions, check_frames
+from phipsi.operators.checks import as_mask, check_robot
 from phipsi.operators.expressions import Expression, walk
 from phipsi.operators.identities import CONDITIONS
 from phipsi.operators.lower import Plan, lower
@@ -230,9 +230,7 @@ def explain(
         raise ValueError(f"{expression}: active= says which joints of a robot are; give the robot")
     mask = None
     if robot is not None:
-        if not isinstance(robot, Robot):
-            raise TypeError(f"{expression} needs a Robot, got {type(robot).__name__}")
-        check_frames(expression, robot)
+        check_robot(expression, robot)
         mask = as_mask(expression, robot, active)
     try:
         lowered = lower(expression)
@@ -240,7 +238,7 @@ def explain(
         return Explanation(expression, derive(expression), None, str(error), language, robot)
     operations = None
     if robot is not None:
-        check_conditions(expression, lowered.derivation, robot)
+        check_robot(expression, robot, lowered)
         operations = as_program(expression, (), mask).graph(robot).operations
     return Explanation(
         expression, lowered.derivation, lowered.plan, "", language, robot, operations

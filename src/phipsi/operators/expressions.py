@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
-from numbers import Rational, Real
+from math import isfinite
+from numbers import Integral, Rational, Real
 from threading import Lock
 from typing import TYPE_CHECKING, Any, ClassVar
 from weakref import WeakValueDictionary
@@ -109,16 +110,25 @@ class Expression:
     __rmul__ = __mul__
 
     def __truediv__(self, number: Any) -> Expression:
-        return add([(1 / _number(number), self)])
+        divisor = _number(number)
+        if not divisor:
+            raise ZeroDivisionError(f"{self} / 0")
+        return add([(1 / divisor, self)])
+
+    def __radd__(self, other: Any) -> Expression:
+        return _operand(self, other) + self if other != 0 else self
+
+    def __rsub__(self, other: Any) -> Expression:
+        return _operand(self, other) - self
 
     def __pow__(self, power: Any) -> Expression:
-        if isinstance(power, int) and power != 0:
-            base = self if power > 0 else self.inv
-            return product([base] * abs(power))
+        whole = int(power) if isinstance(power, Integral) else 0
+        if whole:
+            return product([self if whole > 0 else self.inv] * abs(whole))
         root = self.root if isinstance(self, Leaf) else None
-        if root is None or abs(power) != 0.5:
+        if root is None or power not in (0.5, -0.5):
             raise TypeError(f"{self} ** {power}: whole powers, and D ** 0.5 and D ** -0.5, exist")
-        return root if power > 0 else root.inv
+        return root if power == 0.5 else root.inv
 
     # ---- parts ---------------------------------------------------------------------------------
 
@@ -176,11 +186,15 @@ class Expression:
     def simplify(self, *, trace: bool = False, assume: Iterable[str] = ()) -> Any:
         """The normal form by the identities of the papers; with `trace` the whole `Derivation`.
 
-        `assume` names what may be taken for granted: "no armature", "serial", "free base".
+        `assume` names what may be taken for granted: "no armature", "serial", "free base". What
+        else a result that has lost an inverse takes for granted is in `Derivation.needs`; without
+        `trace`, a `ConditionWarning` says it.
         """
-        from phipsi.operators.simplify import derive
+        from phipsi.operators.simplify import derive, warn_of
 
         derivation: Derivation = derive(self, assume)
+        if not trace:
+            warn_of(derivation, assume)
         return derivation if trace else derivation.result
 
     def explain(self, robot: Any = None, **how: Any) -> Explanation:
@@ -198,10 +212,12 @@ class Expression:
     def program(self, *, given: Iterable[str] = (), active: Any = None) -> Any:
         """The `Program` (robot, q[, v], vectors…) that computes it, to be called or compiled; an
         operator is applied to its last argument, x. `given` names vectors that are passed though
-        they have a definition; `active` says which joints are."""
+        they have a definition; `active` says which joints are (truth values)."""
+        from phipsi.operators.checks import truths
         from phipsi.operators.traced import as_program
 
-        return as_program(self, tuple(sorted(given)), active and tuple(map(bool, active)))
+        mask = None if active is None else truths(active)
+        return as_program(self, tuple(sorted(given)), mask)
 
     def evaluate(self, robot: Any, q: Any, v: Any = None, **vectors: Any) -> Any:
         """The value of a vector or a number: `(mass.inv @ T).evaluate(robot, q, T=tau)`."""
@@ -216,12 +232,16 @@ _HINT = "an expression belongs to no robot; give it one first, expression.on(rob
 def _operand(left: Expression, other: Any) -> Expression:
     if isinstance(other, Expression):
         return other
-    raise TypeError(f"{left} with a {type(other).__name__}: {_HINT}")
+    hints = {"str": "text is read by phipsi.operators.parse", "ndarray": _HINT, "list": _HINT}
+    kind = type(other).__name__
+    hint = hints.get(kind, "it goes with expressions alone; a number is 2 * I")
+    raise TypeError(f"{left} with a {kind}: {hint}")
 
 
 def _number(x: Any) -> Fraction:
-    if not isinstance(x, Real):
-        raise TypeError(f"an operator can be scaled by a number, not by a {type(x).__name__}")
+    if not isinstance(x, Rational) and not (isinstance(x, Real) and isfinite(x)):
+        what = x if isinstance(x, Real) else f"a {type(x).__name__}"
+        raise TypeError(f"an operator can be scaled by a finite number, not by {what}")
     return Fraction(x) if isinstance(x, Rational) else Fraction(repr(float(x)))
 
 

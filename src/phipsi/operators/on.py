@@ -9,7 +9,7 @@ import numpy as np
 
 from phipsi.compile import Kernel
 from phipsi.model import Robot
-from phipsi.operators.checks import as_mask, check_conditions, check_frames
+from phipsi.operators.checks import as_mask, check_robot, check_vectors
 from phipsi.operators.dense import matrix
 from phipsi.operators.expressions import Expression
 from phipsi.operators.lower import lower
@@ -49,13 +49,20 @@ class LinearOperator:
                 f"{expression} is a vector or a number, not an operator: "
                 "use evaluate(robot, q, v, T=..., …)"
             )
-        _check(expression, robot, q)
-        self.expression, self.robot, self.q, self.v = expression, robot, np.asarray(q), v
+        check_robot(expression, robot)
+        self.expression, self.robot, self.dense = expression, robot, dense
+        self.q, self.v = _state(expression, robot, q, v)
         self.active = as_mask(expression, robot, active)
-        self.dense = dense
-        self._given: dict[str, Any] = {"active": active, "dense": dense}
         if not dense:
-            check_conditions(expression, lower(expression).derivation, robot)
+            lowered = lower(expression)
+            free = [name for name in lowered.plan.inputs if name not in ("x", "beta")]
+            if free:
+                raise TypeError(
+                    f"{expression} has the vector {free[0]} in it, which an operator of a robot "
+                    "cannot be given: use evaluate"
+                )
+            check_vectors(expression, lowered.plan, self.v, {"x": None})
+            check_robot(expression, robot, lowered)
 
     @cached_property
     def program(self) -> Program[Any, Any]:
@@ -70,14 +77,21 @@ class LinearOperator:
     @property
     def T(self) -> LinearOperator:
         """The adjoint."""
-        return LinearOperator(self.expression.T, self.robot, self.q, self.v, **self._given)
+        return self._other(self.expression.T)
 
     H = T
 
     @property
     def inv(self) -> LinearOperator:
         """The inverse."""
-        return LinearOperator(self.expression.inv, self.robot, self.q, self.v, **self._given)
+        return self._other(self.expression.inv)
+
+    def _other(self, x: Expression) -> LinearOperator:
+        return LinearOperator(x, self.robot, self.q, self.v, active=self.active, dense=self.dense)
+
+    def __reduce__(self) -> Any:
+        given = (self.expression, self.robot, self.q, self.v, self.active, self.dense)
+        return _rebuilt, given
 
     def compile(self, **how: Any) -> Kernel:
         """The kernel (q, x) of the recursion; keywords as in `Program.compile`."""
@@ -86,11 +100,11 @@ class LinearOperator:
     def matrix(self) -> np.ndarray:
         """The dense matrix (…, m, n), column by column."""
         if self.dense:
-            return self._formed
+            return self._formed.copy()
         rows, columns = self.shape
         units = np.eye(columns).reshape(columns, *self._core(self.expression.domain))
-        batch = self.q.shape[:-1]
-        found = self._applied(self.q[..., None, :], units)
+        batch = self._batch
+        found = self._applied(units, column=True)
         return np.swapaxes(found.reshape(*batch, columns, rows), -1, -2)
 
     def __matmul__(self, x: Any) -> Any:
@@ -102,21 +116,37 @@ class LinearOperator:
                 f"(…, {', '.join(map(str, core))}), got {x.shape}"
             )
         if not self.dense:
-            return self._applied(self.q, x)
+            return self._applied(x)
         flat = x.reshape(*x.shape[: x.ndim - len(core)], -1)
         found = np.einsum("...ij,...j->...i", self._formed, flat)
         return found.reshape(*found.shape[:-1], *self._core(self.expression.codomain))
 
-    def _applied(self, q: Any, x: Any) -> Any:
-        arguments = (q, self.v, x) if "v" in self.program.parameters else (q, x)
-        return _finite(self, self.program(self.robot, *arguments))
+    def _applied(self, x: Any, *, column: bool = False) -> Any:
+        state = [y[..., None, :] if column else y for y in (self.q, self.v) if y is not None]
+        state = state if "v" in self.program.parameters else state[:1]
+        try:
+            found = self.program(self.robot, *state, x)
+        except ZeroDivisionError:
+            found = np.array(np.nan)
+        return _finite(self, found, x)
+
+    @property
+    def _batch(self) -> tuple[int, ...]:
+        own = () if self.v is None else self.v.shape[:-1]
+        return np.broadcast_shapes(self.q.shape[:-1], own)
 
     @cached_property
     def _formed(self) -> np.ndarray:
-        flat = self.q.reshape(-1, self.q.shape[-1])
-        each = [matrix(self.expression, system(self.robot, q, self.v,
-                active=self.active)) for q in flat]  # fmt: skip
-        return np.reshape(each, (*self.q.shape[:-1], *self.shape))
+        batch, nq, nv = self._batch, self.robot.nq, self.robot.nv
+        q = np.broadcast_to(self.q, (*batch, nq)).reshape(-1, nq)
+        still = [None] * len(q)
+        own = self.v
+        v = still if own is None else np.broadcast_to(own, (*batch, nv)).reshape(-1, nv)
+        states = zip(q, v, strict=True)
+        each = [
+            matrix(self.expression, system(self.robot, a, b, active=self.active)) for a, b in states
+        ]
+        return np.reshape(each, (*batch, *self.shape))
 
     # ---- as SciPy has it -----------------------------------------------------------------------
 
@@ -124,6 +154,8 @@ class LinearOperator:
         """The product with a flat vector (n,) or column (n, 1)."""
         self._single()
         x = np.asarray(x)
+        if x.size != self.shape[1] or x.ndim > 2:
+            raise ValueError(f"{self!r} takes a vector of {self.shape[1]}, got shape {x.shape}")
         flat = self @ x.reshape(self._core(self.expression.domain))
         return flat.reshape(-1) if x.ndim == 1 else flat.reshape(-1, 1)
 
@@ -135,6 +167,8 @@ class LinearOperator:
         """The product with the columns of a matrix (n, k)."""
         self._single()
         X = np.asarray(X)
+        if X.ndim != 2 or len(X) != self.shape[1]:
+            raise ValueError(f"{self!r} takes a matrix of {self.shape[1]} rows, got {X.shape}")
         columns = X.T.reshape(X.shape[1], *self._core(self.expression.domain))
         return (self @ columns).reshape(X.shape[1], -1).T
 
@@ -147,9 +181,9 @@ class LinearOperator:
         return f"<{m}×{n} operator {self.expression} of {self.robot.name!r}>"
 
     def _single(self) -> None:
-        if self.q.ndim > 1:
+        if self._batch:
             raise ValueError(
-                f"{self!r} is a batch of {self.q.shape[:-1]} operators; solvers take one at a time"
+                f"{self!r} is a batch of {self._batch} operators; solvers take one at a time"
             )
 
     def _core(self, space: Space) -> tuple[int, ...]:
@@ -162,6 +196,10 @@ class LinearOperator:
         if space.size in ("active", "passive"):
             return len(rows(space, self.active))
         return sizes.get(space.size, self.robot.nv)
+
+
+def _rebuilt(x: Any, robot: Any, q: Any, v: Any, active: Any, dense: bool) -> LinearOperator:
+    return LinearOperator(x, robot, q, v, active=active, dense=dense)
 
 
 def evaluate(
@@ -179,56 +217,54 @@ def evaluate(
     T=tau)`."""
     if x.domain != SCALARS:
         raise TypeError(f"{x} is an operator, not a vector: use on(robot, q) @ vector")
-    _check(x, robot, q)
-    unknown = [name for name in vectors if name not in SYMBOLS]
-    if unknown:
-        raise TypeError(f"{x}: {unknown[0]!r} is no symbol of a vector; there are T, beta_dot, …")
+    check_robot(x, robot)
+    q, v = _state(x, robot, q, v)
     mask = as_mask(x, robot, active)
-    lowered = lower(x, tuple(sorted(vectors)))
-    check_conditions(x, lowered.derivation, robot)
-    missing = [name for name in lowered.plan.inputs if name not in vectors and name != "beta"]
-    if missing:
-        meaning = SYMBOLS[missing[0]].meaning
-        raise ValueError(f"{x} needs {missing[0]} ({meaning}): pass {missing[0]}=…")
-    program = as_program(x, tuple(sorted(vectors)), mask)
-    if "v" in program.parameters and v is None:
-        raise ValueError(f"{x} depends on the motion: pass the joint rates v, (robot, q, v)")
+    given = tuple(sorted(name for name in vectors if name in SYMBOLS))
+    lowered = lower(x, given)
+    check_vectors(x, lowered.plan, v, vectors)
+    program = as_program(x, given, mask)
     arrays = {"v": v, **vectors}
-    used = {name: arrays[name] for name in program.parameters if arrays.get(name) is not None}
-    if external is not None and "external" in program.parameters:
+    used = {name: arrays[name] for name in program.parameters if name in arrays}
+    if external is not None:
+        if "external" not in program.parameters:
+            raise TypeError(f"{x} does not depend on the motion, so not on external forces")
         used["external"] = external
     return program(robot, q, **used)
 
 
-def _check(x: Expression, robot: Any, q: Any) -> None:
-    if not isinstance(robot, Robot):
-        raise TypeError(f"{x} needs a Robot first, got {type(robot).__name__}")
+def _state(x: Expression, robot: Robot, q: Any, v: Any) -> tuple[np.ndarray, np.ndarray | None]:
+    """q and v as arrays of their own."""
     if np.shape(q)[-1:] != (robot.nq,):
         raise ValueError(
             f"{x}: q has shape {np.shape(q)}, robot {robot.name!r} has nq = {robot.nq}"
         )
-    check_frames(x, robot)
+    if v is not None and np.shape(v)[-1:] != (robot.nv,):
+        raise ValueError(
+            f"{x}: v has shape {np.shape(v)}, robot {robot.name!r} has nv = {robot.nv}"
+        )
+    return np.array(q), None if v is None else np.array(v)
 
 
-def _finite(op: LinearOperator, found: Any) -> Any:
-    """The result, or why it is infinite."""
-    if np.isfinite(found).all():
+def _finite(op: LinearOperator, found: Any, x: Any) -> Any:
+    """The result, or why it is infinite though nothing that went in was."""
+    went_in = (y for y in (op.q, op.v, x) if y is not None)
+    if np.isfinite(found).all() or not all(np.isfinite(y).all() for y in went_in):
         return found
     hinge = _singular(op)
     why = (
         f"D of hinge {hinge!r} is zero: nothing that it moves has inertia along it; give a body "
         "outboard of it mass or the joint armature"
         if hinge
-        else "it is singular there, or what it is applied to is not finite"
+        else "what it inverts is singular there"
     )
     raise np.linalg.LinAlgError(f"{op.expression} on robot {op.robot.name!r}: {why}")
 
 
 def _singular(op: LinearOperator) -> str | None:
     """The outermost hinge whose D is not positive, at some configuration."""
-    if op.expression is D:
-        return None
-    blocks = LinearOperator(D, op.robot, op.q).matrix().reshape(-1, op.robot.nv, op.robot.nv)
+    nv = op.robot.nv
+    blocks = as_program(D)(op.robot, op.q[..., None, :], np.eye(nv)).reshape(-1, nv, nv)
     for h in reversed(op.robot.hinges):
         own = blocks[:, h.v, h.v]
         usual = own[np.isfinite(own).all((1, 2))]

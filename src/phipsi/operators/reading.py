@@ -45,6 +45,8 @@ def parse(text: str) -> Expression:
     >>> parse("(I - H @ psi @ K).T @ D.inv") is parse("(I − HψK)*D⁻¹")
     True
     """
+    if not isinstance(text, str):
+        raise TypeError(f"parse needs a text, got a {type(text).__name__}")
     if len(text) > LONGEST:
         raise ParseError(f"the text has {len(text)} characters; {LONGEST} are read at most")
     try:

@@ -9,6 +9,7 @@ not equality saturation: docs/operators.md.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -94,6 +95,18 @@ def derive(
     return found
 
 
+class ConditionWarning(UserWarning):
+    """A result holds only under a condition that was not assumed."""
+
+
+def warn_of(derivation: Derivation, assume: Iterable[str]) -> None:
+    """Warn of conditions that were used though nobody assumed them."""
+    extra = [CONDITIONS[c] for c in derivation.needs if c not in tuple(assume)]
+    if extra:
+        text = f"{derivation.expression} = {derivation.result} only if {' and '.join(extra)}"
+        warnings.warn(text, ConditionWarning, stacklevel=3)
+
+
 def stuck(x: Expression) -> list[Inverse]:
     """The inverses in an expression that need all bodies at once: neither block by block nor in
     the small space of frames."""
@@ -135,7 +148,7 @@ def _by_parts(x: Expression, given: tuple[Condition, ...], keep: tuple[str, ...]
         new = LogDet.of(parts[x.inner].result)
     else:
         new = product([parts[factor].result for factor in x.factors])
-    needs = dict.fromkeys(c for part in parts.values() for c in part.needs)
+    needs: dict[Condition, None] = dict.fromkeys(c for y in parts.values() for c in y.needs)
     return Derivation(x, (Step(new, "part by part"),) if new is not x else (), tuple(needs))
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from phipsi.conventions import WORLD
 from phipsi.model import Robot
+from phipsi.operators.checks import chosen
 from phipsi.operators.expressions import Leaf
 from phipsi.operators.spaces import Space
 from phipsi.operators.symbols import SYMBOLS
@@ -217,17 +218,8 @@ def _external(robot: Robot, frames: Mapping[str, Any], external: Any) -> np.ndar
 
 
 def _passive(robot: Robot, active: Any) -> np.ndarray | None:
-    if active is None:
-        return None
-    chosen = np.array([active] if isinstance(active, str) else list(active))
-    if chosen.dtype == bool:
-        if chosen.shape != (robot.nv,):
-            raise ValueError(f"active has shape {chosen.shape}, and needs ({robot.nv},)")
-        return ~chosen
-    passive = np.ones(robot.nv, bool)
-    for name in chosen:
-        passive[robot.hinge(str(name)).v] = False
-    return passive
+    mask = chosen(robot, active)
+    return None if mask is None else ~np.array(mask, bool)
 
 
 def _part(x: np.ndarray, place: slice) -> Any:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from phipsi.model import Robot
-from phipsi.operators.checks import Mask, check_conditions
+from phipsi.operators.checks import Mask, as_mask, check_robot, check_split, check_vectors
 from phipsi.operators.expressions import Expression
 from phipsi.operators.spaces import SCALARS, Space
 from phipsi.operators.symbols import *
@@ -32,7 +32,7 @@ def compute(
     v: Any = None,
     /,
     *,
-    active: Mask | None = None,
+    active: Any = None,
     external: Any = None,
     **vectors: Any,
 ) -> Any:
@@ -43,10 +43,12 @@ def compute(
     """
     from phipsi.operators.lower import lower
 
-    given = tuple(name for name in vectors if name in SYMBOLS)
+    given = tuple(sorted(name for name in vectors if name in SYMBOLS))
     lowered = lower(expression, given)
-    check_conditions(expression, lowered.derivation, robot)
-    return _run(lowered, robot, q, v, active, external, vectors)
+    mask = as_mask(expression, robot, active)
+    check_vectors(expression, lowered.plan, v, vectors)
+    check_robot(expression, robot, lowered)
+    return _run(lowered, robot, q, v, mask, external, vectors)
 
 
 def _run(
@@ -97,14 +99,24 @@ def as_program(
     its last argument, `x`."""
     from phipsi.operators.lower import lower
 
+    if active is None:
+        check_split(x, "pass active=, a truth value for each")
     lowered = lower(x, given)
     plan = lowered.plan
     moving = plan.moving or "beta" in plan.inputs
     spaces = {} if x.domain == SCALARS else {"x": x.domain}
     spaces |= {name: space for name, space in plan.inputs.items() if name != "beta"}
-    names = ["robot", "q", *(["v"] if moving else []), *sorted(spaces)]
+    names = [
+        "robot",
+        "q",
+        *(["v"] if moving else []),
+        *sorted(spaces, key=lambda name: (name == "x", name)),
+    ]
 
     def function(robot: Robot, *arrays: Any, external: Any = None) -> Any:
+        check_robot(x, robot, lowered)
+        if active is not None and len(active) != robot.nv:
+            raise ValueError(f"{x}: active has {len(active)} truth values, needs {robot.nv}")
         values = dict(zip(names[1:], arrays, strict=True))
         q, v = values.pop("q"), values.pop("v", None)
         return _run(lowered, robot, q, v, active, external, values)

@@ -33,6 +33,8 @@ from phipsi.operators.spaces import BODY_FORCES, SCALARS, Space
 from phipsi.operators.symbols import *
 
 INWARD, OUTWARD = "inward", "outward"
+MOST = 2000
+"""Values that an expression may be made of."""
 ONE = Fraction(1)
 
 
@@ -102,6 +104,8 @@ class Lowering:
         """The value with this operation and these arguments."""
         key = (op, space, data, *map(id, args))
         if key not in self.known:
+            if len(self.values) > MOST:
+                raise LoweringError(f"the expression takes more than {MOST} values: simplify it")
             whole = space.size in ("frame", "one")
             new = Value(op, space, args, data, len(self.values), whole)
             self.known[key] = new
