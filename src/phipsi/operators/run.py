@@ -26,7 +26,17 @@ from phipsi.operators.spaces import Space
 from phipsi.operators.values import INWARD, OUTWARD, Value
 from phipsi.spatial import Compliance, Force, Motion, Pivot, RigidMotion, SpatialInertia
 from phipsi.spatial import rotation as rot
-from phipsi.sweeps import forest, gather, inward, local, others, outward, stack, total
+from phipsi.sweeps import (
+    external_forces,
+    forest,
+    gather,
+    inward,
+    local,
+    others,
+    outward,
+    stack,
+    total,
+)
 
 STEPS: Mapping[str, Callable[[Any, Any], dict[str, Any]]] = {
     "riccati": riccati,
@@ -257,13 +267,8 @@ class Run:
         return (frame.placement.T @ getattr(self.x.body(frame.body), value)).array
 
     def _placed(self, v: Value) -> list[Force]:
-        forces = {b.name: Force.zero() for b in self.robot.bodies}
-        for i, name in enumerate(v.data):
-            frame = self.robot.frame(name)
-            part = Force.of(self.wholes[v.args[0]][6 * i : 6 * i + 6])
-            if frame.body != WORLD:
-                forces[frame.body] = forces[frame.body] + frame.placement @ part
-        return list(forces.values())
+        parts = np.split(self.wholes[v.args[0]], len(v.data))
+        return external_forces(self.robot, dict(zip(v.data, parts, strict=True)), fixed=True)
 
 
 def motion(v: Value) -> str:

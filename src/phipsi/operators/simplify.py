@@ -65,6 +65,9 @@ class Derivation:
         """All expressions on the way: they are equal."""
         return tuple(dict.fromkeys([self.expression, *(s.expression for s in self.steps)]))
 
+    def _repr_markdown_(self) -> str:
+        return f"```text\n{self}\n```"
+
     def __str__(self) -> str:
         lines = [str(self.expression), *(f"  {step}" for step in self.steps)]
         if self.needs:

@@ -1,6 +1,6 @@
 """Sweeps over the bodies of a robot, and the programs made of them."""
 
-from phipsi.sweeps.forest import Children, Forest, Record, forest
+from phipsi.sweeps.forest import Children, Forest, Record, external_forces, forest
 from phipsi.sweeps.program import Program, program
 from phipsi.sweeps.results import by_body, columns, diagonal, gather, stack, symmetric, total
 from phipsi.sweeps.sweep import climb, inward, local, others, outward, path, reciprocal
@@ -14,6 +14,7 @@ __all__ = [
     "climb",
     "columns",
     "diagonal",
+    "external_forces",
     "forest",
     "gather",
     "inward",

@@ -233,13 +233,16 @@ def _at_body(placement: Transform, vector: Force | Motion) -> Any:
     return placement @ vector if isinstance(vector, Force) else placement.inv.T @ vector
 
 
-def external_forces(robot: Robot, external: Any) -> list[Force]:
-    """The external force on each body, in its own frame, from {frame: wrench} or (nb, 6)."""
+def external_forces(robot: Robot, external: Any, *, fixed: bool = False) -> list[Force]:
+    """The external force on each body, in its own frame, from {frame: wrench} or (nb, 6). A frame
+    of the world feels nothing if it may be `fixed`, and is refused otherwise."""
     if not isinstance(external, Mapping):
         return located(robot, Force, external)
     forces = [Force.zero()] * robot.nb
     for name, wrench in external.items():
         frame = robot.frame(name)
+        if frame.body == WORLD and fixed:
+            continue
         if frame.body == WORLD:
             raise ModelError(f"external force on {name!r}: that frame is fixed to the world")
         if len(wrench) != 6:

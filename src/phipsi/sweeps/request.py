@@ -87,7 +87,7 @@ class Request:
     def _key(self) -> str | None:
         """What the graph depends on; None where that cannot be known: for functions that are not of
         phipsi, and options that are no plain constants."""
-        ours = self.function.__module__.startswith("phipsi.")
+        ours = (self.function.__module__ or "").startswith("phipsi.")
         plain = all(isinstance(x, (str, int, float, type(None))) for x in self.static.values())
         if not ours or not plain:
             return None
