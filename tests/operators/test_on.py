@@ -181,7 +181,7 @@ def running(plan: Plan) -> pp.Program:
 
     @pp.program
     def run(robot: pp.Robot, q: Any, v: Any, tau: Any) -> Any:
-        return Run(plan, robot, q, {"T": tau}, v=v).result
+        return Run(plan, robot, q, {"T": tau}, v=v).result()
 
     return run
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 import sys
+import warnings
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -68,6 +69,9 @@ def test_conditions_prove_nothing() -> None:
 def test_conditions_are_warned_of() -> None:
     with pytest.warns(ConditionWarning, match="only if no joint has armature"):
         (H @ phi @ M @ phi.T @ H.T).inv.simplify()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        (H @ phi @ M @ phi.T @ H.T).inv.simplify(assume="no armature")
 
 
 def test_programs_check_their_robot() -> None:

@@ -125,9 +125,8 @@ class Run:
         self.wholes: dict[Value, Any] = {v: np.asarray(x) for v, x in given.items() if v.whole}
         self.kept = _kept(plan)
 
-    @property
     def result(self) -> Any:
-        """What the sweeps result in."""
+        """Make the sweeps; what they result in."""
         for sweep in self.plan.sweeps:
             self._sweep(sweep)
         value = self.plan.result

@@ -17,10 +17,8 @@ from functools import lru_cache
 from itertools import pairwise
 
 from phipsi.operators.expressions import (
-    Adjoint,
     Expression,
     Inverse,
-    Leaf,
     LogDet,
     Sum,
     add,
@@ -29,6 +27,15 @@ from phipsi.operators.expressions import (
     walk,
 )
 from phipsi.operators.identities import CONDITIONS, TABLE, Condition, Identity
+from phipsi.operators.inverses import (
+    UNIT,
+    composite,
+    determinant,
+    known_inverse,
+    of_product,
+    opposite,
+    square,
+)
 from phipsi.operators.symbols import *
 from phipsi.operators.words import *
 
@@ -83,7 +90,7 @@ def derive(
     Conditions that are not assumed are used only to remove an inverse that stays otherwise, and
     are then listed in `needs`; never if `strict`. Symbols to `keep` are not defined away.
     """
-    asked = {assume} if isinstance(assume, str) else set(assume)
+    asked = _asked(assume)
     given = tuple(c for c in CONDITIONS if c in asked)
     unknown = asked - set(given)
     if unknown:
@@ -98,13 +105,17 @@ def derive(
     return found
 
 
+def _asked(assume: Iterable[str]) -> set[str]:
+    return {assume} if isinstance(assume, str) else set(assume)
+
+
 class ConditionWarning(UserWarning):
     """A result holds only under a condition that was not assumed."""
 
 
 def warn_of(derivation: Derivation, assume: Iterable[str]) -> None:
     """Warn of conditions that were used though nobody assumed them."""
-    extra = [CONDITIONS[c] for c in derivation.needs if c not in tuple(assume)]
+    extra = [CONDITIONS[c] for c in derivation.needs if c not in _asked(assume)]
     if extra:
         text = f"{derivation.expression} = {derivation.result} only if {' and '.join(extra)}"
         warnings.warn(text, ConditionWarning, stacklevel=3)
@@ -217,26 +228,8 @@ def _word(x: Expression) -> Word:
 
 # ---- the engine ---------------------------------------------------------------------------------
 
-PAIRS: dict[Expression, Expression] = {W: F, F: W, W_p: F_p, F_p: W_p}
-"""Letters that are the inverse of each other."""
-
-UNIT = {x for own in (phi, psi, psi_p, psi_s, W, F, W_p, F_p) for x in (own, own.T)}
-"""Letters that are triangular with ones on the diagonal."""
-
 ROOTED: dict[Expression, Expression] = {m: m.definition, l: l.definition}
-
-KNOWN: dict[frozenset[tuple[Word, Fraction]], Expression] = {
-    frozenset(Polynomial.of(y).words.items()): z
-    for x, sums in {
-        phi: (psi.inv - K @ H, psi_p.inv - K_p @ H_p, I - E_phi),
-        psi: (phi.inv + K @ H, I - E_psi, I - E_phi + K @ H),
-        psi_p: (phi.inv + K_p @ H_p, I - E_psi_p, I - E_phi + K_p @ H_p),
-    }.items()
-    for whole in sums
-    for y, z in ((whole, x), (whole.T, x.T))
-}
-"""Sums whose inverse has a symbol."""
-I4 = ("I4", "[SOA] Lemma A.1")
+"""Roots, opened where an inverse or a determinant is taken."""
 
 
 class _Engine:
@@ -286,7 +279,7 @@ class _Engine:
     def _taken_apart(self, p: Polynomial) -> Polynomial | None:
         """The inverse or determinant of something composite, in simpler ones."""
         for x in (y for y in p.letters if y not in self.settled):
-            if isinstance(x, Inverse) and _composite(x.inner):
+            if isinstance(x, Inverse) and composite(x.inner):
                 return self._inverted(p, x)
             if isinstance(x, LogDet):
                 return self._determined(p, x)
@@ -305,11 +298,11 @@ class _Engine:
     def _inverted(self, p: Polynomial, x: Inverse) -> Polynomial:
         """p with x = q⁻¹ in simpler terms, and with its adjoint likewise."""
         inner = x.inner.replaced(MEANING)
-        found = _known_inverse(Polynomial.of(inner), x)
+        found = known_inverse(Polynomial.of(inner), x)
         if not found:
             result = self._inside(p, x, inverse, inner)
             q = Polynomial.of(result.replaced(ROOTED))
-            found = _known_inverse(q, x) or _of_product(q, x)
+            found = known_inverse(q, x) or of_product(q, x)
             if not found:
                 settled = letter(inverse(result))
                 self.settled |= {x, settled}
@@ -329,9 +322,9 @@ class _Engine:
         result = self._inside(p, x, LogDet.of, x.inner.replaced(MEANING))
         q = Polynomial.of(result.replaced(ROOTED))
         words: dict[Word, Fraction] = {(LogDet.of(result),): ONE}
-        if len(q.words) == 1 and ONE in q.words.values() and all(map(_square, next(iter(q.words)))):
+        if len(q.words) == 1 and ONE in q.words.values() and all(map(square, next(iter(q.words)))):
             (word,) = q.words
-            parts = [_determinant(y) for y in word if y not in UNIT and opposite(y) not in UNIT]
+            parts = [determinant(y) for y in word if y not in UNIT and opposite(y) not in UNIT]
             words = {}
             for part, sign in parts:
                 words[part,] = words.get((part,), Fraction(0)) + sign
@@ -342,74 +335,5 @@ class _Engine:
         return self._note(p.replaced((x,), by), "determinant of a product")
 
 
-Found = list[tuple[Polynomial, str, str]]
-"""An inverse, step by step: a polynomial, its name and its source."""
-
-
-def _known_inverse(q: Polynomial, x: Inverse) -> Found:
-    """x = q⁻¹ by a symbol, or by the lemma (I + UXV)⁻¹ = I − U(X⁻¹ + VU)⁻¹V."""
-    q = q.opened
-    known = KNOWN.get(frozenset(q.words.items()))
-    if known:
-        return [(Polynomial.of(known), *I4)]
-    others = [(w, c) for w, c in q.words.items() if w]
-    if q.words.get(()) != 1 or len(others) != 1:
-        return []
-    ((word, c),) = others
-    for i, middle in enumerate(word):
-        left, right = word[:i], word[i + 1 :]
-        words = {(inverse(middle),): ONE, right + left: c} if middle in UNIT else {}
-        new = KNOWN.get(frozenset(words.items()))
-        if new:
-            part = inverse(Polynomial(words, middle.domain, middle.codomain).factored)
-            shown, found = (add([(ONE, I), (-c, product([*left, y, *right]))]) for y in (part, new))
-            lemma = (Polynomial.one(shown), "matrix inversion lemma", "")
-            return [lemma, (Polynomial.of(found), *I4)]
-    return []
-
-
-def _of_product(q: Polynomial, x: Inverse) -> Found:
-    """x = q⁻¹ where q is one product of factors that have inverses."""
-    if len(q.words) != 1:
-        return []
-    ((word, c),) = q.words.items()
-    square = all(_square(y) for y in word)
-    inverses = tuple(letter(inverse(y)) for y in reversed(word)) if square else ()
-    by = Polynomial({inverses: 1 / c}, x.codomain, x.domain)
-    return [(by, "inverse of a product", "")] if square else []
-
-
 def _name(x: Expression) -> str:
     return next(iter(x.leaves)).symbol.name
-
-
-def _determinant(x: Expression) -> tuple[Expression, Fraction]:
-    """log det of a letter as a number times that of a symbol."""
-    if isinstance(x, Inverse):
-        part, sign = _determinant(x.inner)
-        return part, -sign
-    if isinstance(x, Adjoint):
-        return _determinant(x.leaf)
-    if x is D_half:
-        return D.logdet, Fraction(1, 2)
-    return x.logdet, ONE
-
-
-def _composite(x: Expression) -> bool:
-    """Is the inverse of x to be found by looking inside?"""
-    if isinstance(x, Adjoint):
-        return _composite(x.leaf)
-    if isinstance(x, Leaf):
-        return x in MEANING or x in (mass, mass_pp, mass_aa)
-    return not isinstance(x, (Inverse, LogDet))
-
-
-def _square(x: Expression) -> bool:
-    return (x.domain.size, x.domain.frames) == (x.codomain.size, x.codomain.frames)
-
-
-def opposite(x: Expression) -> Expression | None:
-    """The letter that is the inverse of a letter, if it can have one."""
-    if x in PAIRS or x.T in PAIRS:
-        return PAIRS[x] if x in PAIRS else PAIRS[x.T].T
-    return letter(inverse(x)) if _square(x) else None

@@ -65,7 +65,7 @@ def _run(
         more["passive"] = 1.0 - np.array(active, float)
     if "beta" in plan.inputs:
         full["beta"] = v
-    result = Run(plan, robot, q, full, external=external, **more).result
+    result = Run(plan, robot, q, full, external=external, **more).result()
     return _picked(robot, plan.result.space, result, active)
 
 
