@@ -14,10 +14,13 @@ from benchmarks import report
 from benchmarks.batches import batches
 from benchmarks.chains import chains
 from benchmarks.compilation import compilation, imports
+from benchmarks.constraints import constraints
 from benchmarks.dynamics import forward, inverse
+from benchmarks.inverse_kinematics import inverse_kinematics
 from benchmarks.matrices import bandwidth, mass
 from benchmarks.measure import Effort
 from benchmarks.narrow import narrow
+from benchmarks.operational import base_invariant, operational
 from benchmarks.operators import operators
 from benchmarks.precision import precision
 from benchmarks.single import single
@@ -27,7 +30,8 @@ from benchmarks.threads import threads
 SUBJECTS: dict[str, Callable[[Effort], Section]] = {
     f.__name__: f
     for f in (forward, inverse, operators, narrow, mass, bandwidth, precision, single, batches,
-              threads, chains, compilation, imports)
+              threads, chains, operational, base_invariant, constraints, inverse_kinematics,
+              compilation, imports)
 }  # fmt: skip
 
 

@@ -8,53 +8,10 @@ import numpy as np
 import pytest
 
 import phipsi as pp
+from tests.agreement.peers import pinocchio_model
 from tests.zoo import MOVING, State, close, random_forest
 
 pin: Any = pytest.importorskip("pinocchio")
-
-
-def joint(h: pp.Hinge) -> Any:
-    """Pinocchio's joint for a hinge."""
-    axes = [np.asarray(u, float) for u in h.axes]
-    match h.kind.name:
-        case "revolute" | "continuous":
-            return pin.JointModelRevoluteUnaligned(axes[0])
-        case "prismatic":
-            return pin.JointModelPrismaticUnaligned(axes[0])
-        case "helical":
-            return pin.JointModelHelicalUnaligned(axes[0], h.pitch)
-        case "cylindrical":
-            both = pin.JointModelComposite(pin.JointModelRevoluteUnaligned(axes[0]))
-            both.addJoint(pin.JointModelPrismaticUnaligned(axes[0]), pin.SE3.Identity())
-            return both
-        case "universal":
-            return pin.JointModelUniversal(*axes)
-        case "planar":
-            return pin.JointModelPlanar()
-        case "spherical":
-            return pin.JointModelSpherical()
-        case "free":
-            return pin.JointModelFreeFlyer()
-    raise AssertionError(h.kind)
-
-
-def se3(pose: pp.Transform) -> Any:
-    return pin.SE3(np.asarray(pose.rotation, float), np.asarray(pose.position, float))
-
-
-def pinocchio_model(robot: pp.Robot) -> Any:
-    model = pin.Model()
-    model.gravity.linear = np.asarray(robot.gravity, float)
-    for body, h, p in zip(robot.bodies, robot.hinges, robot.parents, strict=True):
-        i = model.addJoint(p + 1, joint(h), se3(h.placement), h.name)
-        m, com = float(body.mass), np.asarray(body.inertia.moment, float) / float(body.mass)
-        skew = np.array([[0, -com[2], com[1]], [com[2], 0, -com[0]], [-com[1], com[0], 0]])
-        central = np.asarray(body.inertia.J, float) + m * skew @ skew
-        model.appendBodyToJoint(i, pin.Inertia(m, com, central), pin.SE3.Identity())
-    order = pp.interop.to_pinocchio(robot, robot.neutral(), np.arange(robot.nv), joints=model)[1]
-    armature = robot.joint_data("armature")
-    model.armature = armature[order.astype(int)]
-    return model
 
 
 def with_normal_z(robot: pp.Robot) -> pp.Robot:

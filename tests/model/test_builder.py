@@ -70,7 +70,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], list[str]]] = {
     "world as child": (lambda: arm().hinge("j", "free", "upper", "world"), ["child 'world'"]),
     "two inboard hinges": (
         lambda: arm().hinge("j", "free", "world", "lower"),
-        ["body 'lower'", "'elbow' and 'j'", "closed loops"],
+        ["body 'lower'", "'elbow' and 'j'", "close the loop"],
     ),
     "cycle": (
         lambda: Builder().body("a").body("b").hinge("i", "free", "a", "b")

@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+import phipsi as pp
 from phipsi.model import KINDS, HingeKind
 from phipsi.model.validate import axes as checked_axes
+from phipsi.spatial import Transform
 from phipsi.spatial import rotation as rot
 
 kinds = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
@@ -95,6 +97,59 @@ def test_advance_follows_the_one_parameter_group(kind: HingeKind, seed: int) -> 
 
 
 @kinds
+@seeds
+def test_coordinates_invert_the_pose(kind: HingeKind, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    h, q = random_hinge(kind, rng), random_q(kind, rng)
+    found = np.asarray(kind.coordinates(h, kind.pose(h, q)), float)
+    if kind.quaternion is not None:  # q and −q are one rotation
+        found[kind.quaternion :] *= np.sign(found[kind.quaternion] * q[kind.quaternion])
+    assert_allclose(found, np.asarray(q, float), atol=1e-14)
+
+
+@kinds
+@seeds
+def test_coordinates_of_a_pose_that_drifted_are_near(kind: HingeKind, seed: int) -> None:
+    """Moved a little by what the hinge forbids, they stay; by what it allows, they follow."""
+    rng = np.random.default_rng(seed)
+    h, q = random_hinge(kind, rng), random_q(kind, rng)
+    pose = kind.pose(h, q)
+    drift = 1e-6 * rng.standard_normal(6)
+    off = Transform(rot.from_quaternion(rot.exp(rot.scalars(drift[:3]))), rot.scalars(drift[3:]))
+    again = kind.pose(h, rot.scalars(kind.coordinates(h, pose @ off)))
+    assert np.abs(np.asarray((again.inv @ pose).matrix, float) - np.eye(4)).max() < 1e-5
+
+
+@kinds
+@seeds
+def test_forces_are_what_the_hinge_transmits(kind: HingeKind, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    h, q = random_hinge(kind, rng), random_q(kind, rng)
+    F = np.array([np.asarray(f.array, float) for f in kind.forces(h, q)]).reshape(-1, 6)
+    H = np.asarray(kind.map(h, q).T.matrix, float).T
+    assert len(F) == 6 - kind.nv
+    assert_allclose(H @ F.T, 0, atol=1e-15)
+    assert np.linalg.matrix_rank(np.vstack((F, H)), tol=1e-3) == 6
+
+
+@pytest.mark.parametrize("axis", [*np.eye(3), *-np.eye(3)], ids=str)
+def test_forces_about_a_coordinate_axis_are_coordinate_vectors(axis: np.ndarray) -> None:
+    for name in ("revolute", "prismatic", "cylindrical"):
+        h = SimpleNamespace(axes=(rot.scalars(axis.tolist()),), pitch=0.0)
+        for f in KINDS[name].forces(h, rot.scalars([0.3] * KINDS[name].nq)):
+            assert sorted(map(abs, f.array)) == [0.0] * 5 + [1.0]
+
+
+def test_a_screw_knows_its_whole_turns() -> None:
+    kind = KINDS["helical"]
+    for angle in (-20.0, -3.2, 0.1, 3.2, 50.0):
+        h = SimpleNamespace(axes=(rot.scalars([0.6, 0.0, 0.8]),), pitch=-0.02)
+        assert_allclose(float(kind.coordinates(h, kind.pose(h, [angle]))[0]), angle, atol=1e-12)
+    h.pitch = 0.0
+    assert_allclose(float(kind.coordinates(h, kind.pose(h, [2.0]))[0]), 2.0, atol=1e-15)
+
+
+@kinds
 def test_neutral_is_the_identity_pose(kind: HingeKind) -> None:
     h = random_hinge(kind, np.random.default_rng(0))
     assert_allclose(pose_matrix(kind, h, rot.scalars(kind.neutral)), np.eye(4), atol=1e-16)
@@ -136,3 +191,27 @@ def test_planar_difference_takes_the_short_way_round() -> None:
     assert abs(dv[0]) < 1e-14
     reached = rot.scalars(kind.advance(h, q0, rot.scalars(dv)))
     assert_allclose(pose_matrix(kind, h, reached), pose_matrix(kind, h, q1), atol=1e-14)
+
+
+@kinds
+def test_coordinates_and_forces_of_traced_scalars(kind: HingeKind) -> None:
+    """The same rows on traced axes, pitch and coordinates, in a batch."""
+    rng = np.random.default_rng(5)
+    h = random_hinge(kind, rng)
+    q = np.array([random_q(kind, rng).astype(float) for _ in range(5)]).reshape(5, kind.nq)
+    numbers = np.array([*np.concatenate((*h.axes, [])), h.pitch], float)
+
+    @pp.program
+    def traced(robot: pp.Robot, x: Any, numbers: Any) -> Any:
+        axes = tuple(numbers[3 * i : 3 * i + 3] for i in range(len(h.axes)))
+        own = SimpleNamespace(axes=axes, pitch=numbers[-1])
+        forces = [s for f in kind.forces(own, x) for s in f.array]
+        return np.array([*kind.coordinates(own, kind.pose(own, x)), *forces, 0.0], object)
+
+    robot = pp.robots.double_pendulum()
+    found = traced.compile(robot, x=q[0], numbers=numbers, backend="numpy")(q, numbers)
+    for row, one in zip(found, q, strict=True):
+        scalars = rot.scalars(one)
+        forces = [x for f in kind.forces(h, scalars) for x in f.array]
+        expected = [*kind.coordinates(h, kind.pose(h, scalars)), *forces, 0.0]
+        assert_allclose(row, np.asarray(expected, float), atol=1e-14)

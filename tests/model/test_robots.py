@@ -107,6 +107,7 @@ def test_has_the_frames_a_user_looks_for(name: str) -> None:
         "quadruped": {"front_left/foot", "front_right/foot", "hind_left/foot", "hind_right/foot"},
         "humanoid": {"left/hand", "right/hand", "left/foot", "right/foot", "head"},
         "snake": {"head", "tail"},
+        "four_bar": {"coupler_tip", "rocker_tip"},
     }
     assert expected.get(name, {"tool"}) <= set(ROBOTS[name]().frames)
 
@@ -264,6 +265,19 @@ def test_flexible_link_bends_as_the_beam(segments: int) -> None:
     beam = 1 / (3 * 70e9 * np.pi * 0.01**4 / 4)
     assert deflection / beam == pytest.approx(1 - 1 / (4 * segments**2))
     assert robot.mass == pytest.approx(2 * 2700 * np.pi * 0.01**2)
+
+
+def test_four_bar_is_a_crank_rocker_closed_when_neutral() -> None:
+    robot = robots.four_bar()
+    one, other = (position(robot, robot.neutral(), f"{b}_tip") for b in ("coupler", "rocker"))
+    assert_allclose(one, other, atol=1e-15)
+    assert [h.effort[0] > 0 for h in robot.hinges] == [True, False, False]
+    ground = np.asarray(robot.hinge("rocker").placement.position, float)
+    rods = [np.asarray(robot.frame(f"{b.name}_tip").placement.position, float)
+            for b in robot.bodies]  # fmt: skip
+    lengths = [float(np.linalg.norm(rod)) for rod in (ground, *rods)]
+    assert min(lengths) == lengths[1]  # Grashof: the crank is the shortest, and turns all the way
+    assert 2 * (min(lengths) + max(lengths)) < sum(lengths)
 
 
 # ---- shapes ------------------------------------------------------------------------------------

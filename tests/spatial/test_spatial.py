@@ -20,6 +20,7 @@ from phipsi.spatial import (
     ForceBasis,
     Gain,
     HingeMap,
+    Joined,
     Motion,
     MotionBasis,
     Pivot,
@@ -238,6 +239,68 @@ def test_bases_multiply_as_matrices(seed: int) -> None:
     assert_allclose(dense((motions @ x).array), A @ x, atol=TIGHT)
     assert_allclose(dense((forces @ x).array), A @ x, atol=TIGHT)
     assert_allclose(dense(HingeMap(motions) @ Force.of(f)), A.T @ f, atol=TIGHT)
+
+
+@seeds
+def test_solving_with_phi_is_the_inverse_matrix(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    T, f = random_transform(rng), rng.standard_normal(6)
+    back = np.linalg.inv(phi_matrix(T))
+    articulated, P = random_articulated(rng)
+    assert_allclose(dense(T.solve(Force.of(f)).array), back @ f, atol=1e-12)
+    assert_allclose(dense(T.solve_congruence(articulated).matrix), back @ P @ back.T, atol=1e-11)
+
+
+@seeds
+@pytest.mark.parametrize("r", [0, 1, 2, 3])
+def test_fit_is_least_squares(seed: int, r: int) -> None:
+    rng = np.random.default_rng(seed)
+    Ht, V = rng.standard_normal((6, r)), rng.standard_normal(6)
+    H = HingeMap(MotionBasis(tuple(Motion.of(c) for c in Ht.T)))
+    expected = np.linalg.lstsq(Ht, V, rcond=None)[0]
+    assert_allclose(dense(H.fit(Motion.of(V))), expected, atol=1e-11)
+
+
+FREEDOMS = {
+    "turn": np.eye(6)[[2]],
+    "reversed": -np.eye(6)[[4]],
+    "ball": np.eye(6)[:3],
+    "free": np.eye(6),
+    "oblique": np.array([[0.6, 0.8, 0.0, 0.0, 0.0, 0.0]]),
+    "screw": np.array([[0.0, 0.0, 1.0, 0.0, 0.0, 0.2], [1.0, 0.0, 0.0, 0.0, 0.0, 0.0]]),
+}
+
+
+@seeds
+@pytest.mark.parametrize("rows", FREEDOMS.values(), ids=FREEDOMS)
+@pytest.mark.parametrize("armature", [0.0, 0.7])
+def test_joined_inertias_solve_as_their_sum(seed: int, rows: Any, armature: float) -> None:
+    """(P + S)⁻¹(z + r), S released by the same hinge and H(z⁺ + r) = 0 without armature."""
+    rng = np.random.default_rng(seed)
+    H, A = hinge(rows), np.full(len(rows), armature, object)
+    (P, dense_P), (S_plus, _) = random_articulated(rng), random_articulated(rng)
+    G, G_s = P.gain(H, A), S_plus.gain(H, A)
+    S, z, r_plus = S_plus.released(G_s), Force.of(rng.normal(size=6)), Force.of(rng.normal(size=6))
+    tau = rot.scalars(rng.normal(size=len(rows)))
+    eps = tau - H @ z
+    rest = r_plus - G_s @ (tau + H @ r_plus)
+    joined = Joined(P, S, H, G, P.released(G))
+    found = joined.motion(z, z + G @ eps, rest, eps)
+    expected = np.linalg.solve(dense_P + dense(S.matrix), dense((z + rest).array))
+    assert_allclose(dense(found.array), expected, atol=1e-11)
+
+
+@seeds
+@pytest.mark.parametrize("rows", FREEDOMS.values(), ids=FREEDOMS)
+def test_known_rows_of_a_gain_are_exact(seed: int, rows: Any) -> None:
+    P, dense_P = random_articulated(np.random.default_rng(seed))
+    H, x = hinge(rows), np.random.default_rng(seed).normal(size=6)
+    G = P.gain(H, np.zeros(len(rows), object))
+    expected = dense_P @ rows.T @ np.linalg.inv(rows @ dense_P @ rows.T)
+    assert_allclose(dense(G.matrix), expected, atol=1e-11)
+    assert_allclose(dense(G.T @ Motion.of(x)), expected.T @ x, atol=1e-11)
+    if G.eliminates:
+        assert (rows @ dense(G.matrix) == np.eye(len(rows))).all()
 
 
 # ---- compliances -------------------------------------------------------------------------------
@@ -597,3 +660,27 @@ def test_unit_axes_leave_exact_zeros(
     x, V = rot.scalars(np.ones(len(axes))), Motion.of(np.arange(6.0))
     assert_allclose(dense((gain @ x).array), G @ np.ones(len(axes)), atol=1e-12)
     assert_allclose(dense(gain.T @ V), G.T @ np.arange(6.0), atol=1e-11)
+
+
+def test_quaternion_of_a_matrix_everywhere() -> None:
+    """Against the leading eigenvector of Bar-Itzhack's matrix: any turn, half turns too."""
+    rng = np.random.default_rng(0)
+    axes = [*rng.standard_normal((20, 3)), *np.eye(3), *-np.eye(3), [1, 1, 0], [1, 0, -1]]
+    angles = (0.0, 1e-9, 1.0, 2.0, np.pi - 1e-9, np.pi, np.pi + 1e-9, -np.pi / 2)
+    for axis, angle in itertools.product(axes, angles):
+        R = rot.about_axis(rot.scalars(np.asarray(axis) / np.linalg.norm(axis)), angle)
+        q = dense(rot.quaternion_of(R))
+        assert q[0] >= 0.0
+        assert np.linalg.norm(q) == pytest.approx(1.0, abs=1e-15)
+        assert_allclose(abs(q @ dense(rot.to_quaternion(R))), 1.0, atol=1e-15)
+        assert_allclose(dense(rot.from_quaternion(q)), dense(R), atol=1e-15)
+
+
+def test_perpendicular_completes_a_triple() -> None:
+    rng = np.random.default_rng(0)
+    for u in (*rng.standard_normal((20, 3)), *np.eye(3), *-np.eye(3)):
+        u = u / np.linalg.norm(u)
+        a, b = map(dense, rot.perpendicular(rot.scalars(u)))
+        frame = np.stack((a, b, u), axis=1)
+        assert_allclose(frame.T @ frame, np.eye(3), atol=1e-15)
+        assert np.linalg.det(frame) == pytest.approx(1.0)

@@ -24,9 +24,18 @@ from phipsi.compile.native import host
 from phipsi.compile.to_llvm import emit
 from tests.zoo import State, close, forests, random_forest
 
+ELSEWHERE = (
+    "base_invariant_forward_dynamics", "decoupled_forward_dynamics", "dual_articulated_inertias",
+    "link_accelerations", "minimal_state", "capture", "close_loops", "closed_chain_dynamics",
+    "effective_inertia", "grasp_dynamics", "loop_opening", "operational_bias",
+    "operational_inertia",
+)  # fmt: skip
+"""Programs of free-flyers and of closures, and Λ, which need not exist: their own tests compare
+these (tests/algorithms)."""
 PROGRAMS = {
     name: found for name in pp.__all__ if isinstance(found := getattr(pp, name), pp.Program)
-}
+    if name not in ELSEWHERE
+}  # fmt: skip
 OPTIONS: dict[str, dict[str, tuple[Any, ...]]] = {
     "accelerations": {"reference": ("local", "world", "aligned"), "classical": (False, True)},
     "frame_velocity": {"reference": ("local", "world", "aligned")},
@@ -52,7 +61,8 @@ def cases() -> Iterator[Any]:
 
 def arguments(program: pp.Program, s: State, options: dict[str, Any]) -> dict[str, Any]:
     """Sample arguments by name; options without a default are frames."""
-    known = {"q": s.q, "v": s.v, "a": s.a, "tau": s.tau, "x": s.w, "w": s.w, "frame": "tool"}
+    known = {"q": s.q, "v": s.v, "a": s.a, "tau": s.tau, "x": s.w, "w": s.w, "frame": "tool",
+             "forces": s.external, "impulses": s.external}  # fmt: skip
     return {name: known[name] for name in program.parameters if name in known} | options
 
 

@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
 
+from phipsi.algorithms.mass_matrix import scale, whiten, whiten_adjoint
 from phipsi.conventions import REFERENCES, WORLD
 from phipsi.model import ModelError, Robot
-from phipsi.operators.recursions import velocity
-from phipsi.spatial import Motion, MotionBasis, Transform, TransposedTransform
+from phipsi.operators.recursions import riccati, velocity
+from phipsi.spatial import (
+    ArticulatedInertia,
+    Compliance,
+    Motion,
+    MotionBasis,
+    SpatialInertia,
+    Transform,
+    TransposedTransform,
+)
 from phipsi.spatial import rotation as rot
 from phipsi.sweeps import (
+    Children,
     Forest,
     columns,
     forest,
+    gather,
+    inward,
     local,
     outward,
     path,
@@ -71,7 +85,7 @@ def poses(robot: Robot, q: Any) -> Any:
 @program
 def frame_pose(robot: Robot, q: Any, frame: str) -> Any:
     """The pose of a named frame or body in the world, (…, 4, 4) homogeneous [m]. Cost O(depth)."""
-    return _frame(posed(forest(robot, q)), frame).matrix
+    return frame_of(posed(forest(robot, q)), frame).matrix
 
 
 @program
@@ -92,7 +106,7 @@ def velocities(robot: Robot, q: Any, v: Any, *, reference: str = "local") -> Any
 def frame_velocity(robot: Robot, q: Any, v: Any, frame: str, *, reference: str = "local") -> Any:
     """The spatial velocity of a frame: V₀ = φ(i,0)*V_i, (…, 6) [rad/s, m/s]. Cost O(depth)."""
     x = posed(moving(forest(robot, q, v=v)))
-    return (view(_frame(x, frame), reference) @ _frame_velocity(x, frame)).array
+    return (view(frame_of(x, frame), reference) @ motion_of(x, frame)).array
 
 
 @program
@@ -123,7 +137,7 @@ def jacobian(robot: Robot, q: Any, frame: str, *, reference: str = "local") -> A
     "world" or "aligned" (the world's axes, the frame's origin). Cost O(depth).
     """
     x = posed(forest(robot, q))
-    to, fixed = view(_frame(x, frame), reference), robot.frame(frame)
+    to, fixed = view(frame_of(x, frame), reference), robot.frame(frame)
 
     def column(k: Any, reach: Transform) -> dict[str, Any]:
         """J = φ(k,0)*H*"""
@@ -143,8 +157,8 @@ def jacobian_derivative(
     Cost O(depth).
     """
     x = posed(moving(forest(robot, q, v=v)))
-    to, fixed = view(_frame(x, frame), reference), robot.frame(frame)
-    V = _frame_velocity(x, frame)
+    to, fixed = view(frame_of(x, frame), reference), robot.frame(frame)
+    V = motion_of(x, frame)
     V_r = {"local": V, "aligned": Motion(rot.zero(), V.linear)}.get(reference, Motion.zero())
 
     def column(k: Any, reach: Transform) -> dict[str, Any]:
@@ -165,6 +179,107 @@ def center_of_mass(robot: Robot, q: Any) -> Any:
     return first_moment(robot, q) / robot.mass
 
 
+# ---- Gram matrices ------------------------------------------------------------------------------
+
+
+@program
+def jacobian_gram(robot: Robot, q: Any) -> Any:
+    """J J* at every body, J = B*φ*H* its Jacobian: Y = φ*Y_pφ + H*H ([SOA] 2).
+
+    Its inverse is the operational inertia of a robot with unit mass matrix; its eigenvalues are the
+    squared axes of the manipulability ellipsoid. Returns (…, nb, 6, 6), symmetric, in the body's
+    frame [1, m, m²]. Cost O(N).
+    """
+    return stack(outward(gram, forest(robot, q), Y=Compliance.zero()), "Y", (6, 6))
+
+
+def gram(k: Any, parent: Any) -> dict[str, Any]:
+    """Y = φ*Y_pφ + H*H   [SOA] 2"""
+    return {"Y": parent.Y.carried(k.phi).yielding(k.H)}
+
+
+def weighted(robot: Robot, weights: Mapping[str, ArticulatedInertia]) -> list[ArticulatedInertia]:
+    """The weight W of frames by name as inertias of the bodies, zero for those without."""
+    bodies = [SpatialInertia.zero().articulated] * robot.nb
+    for name, W in weights.items():
+        frame = robot.frame(name)
+        if frame.body != WORLD:
+            i = robot.body_index(frame.body)
+            bodies[i] = bodies[i] + frame.placement.congruence(W)
+    return bodies
+
+
+def resolve(k: Any, children: Children) -> dict[str, Any]:
+    """P, D, G of Alg 2.2 with M the weights, A = μ²;  κ = (I − HψK)(x + Hφf),  x = D⁻¹κ"""
+    new = riccati(k, children)
+    new |= whiten(k.extended(new), children)
+    return new | scale(k.extended(new))
+
+
+def resolved(x: Forest) -> Any:
+    """(Σ J*WJ + A)⁻¹(x + J*f) of bodies with the weights for inertias M, (nv,)."""
+    return gather(outward(whiten_adjoint, inward(resolve, x), V=Motion.zero()), "y")
+
+
+@program(shapes={"x": ("nv",)}, static=("frames",), joint_space=True)
+def gram_inverse_product(
+    robot: Robot, q: Any, x: Any, damping: Any, frames: Sequence[str], weights: Any = None
+) -> Any:
+    """`gram_solve` with the weights of all frames in one row, (…, 36 nf) or (…, 6 nf), or None."""
+    rows = np.ones((len(frames), 6)) if weights is None else weights.reshape(len(frames), -1)
+    W = [ArticulatedInertia.of(w.reshape(6, 6) if len(w) == 36 else np.diag(w)) for w in rows]
+    bodies = weighted(robot, dict(zip(frames, W, strict=True)))
+    armature = np.broadcast_to(np.asarray(damping) * damping, (robot.nv,))
+    return resolved(forest(robot, q, x=x, A=armature).holding(M=bodies))
+
+
+def gram_solve(
+    robot: Robot,
+    q: Any,
+    x: Any,
+    *,
+    frames: str | Sequence[str],
+    weights: Any = None,
+    damping: Any = 0.0,
+) -> Any:
+    """(Σ J*WJ + μ²I)⁻¹ x, the sum over the named frames: a damped least-squares step ([SOA] 2).
+
+    That is a mass matrix, of bodies with the inertias W and hinges with the armature μ²; so it is
+    inverted by the Riccati recursion, (I − HψK)* D⁻¹ (I − HψK), whatever the number of frames.
+    `weights` W is (…, nf, 6, 6), symmetric positive semidefinite, or (…, nf, 6), its diagonal, in
+    the frames' own axes, [angular; linear]; None is the identity. `damping` μ is a number, one for
+    each row (…) or (…, 1), or one for each freedom (…, nv), as which nv numbers are always taken;
+    it may be zero where the sum is regular by itself. A frame on the world adds nothing. Returns
+    (…, nv). Cost O(N).
+
+    >>> import numpy as np, phipsi as pp
+    >>> arm = pp.robots.puma560()
+    >>> q, x = arm.random_state(0)
+    >>> J = pp.jacobian(arm, q, "tool")
+    >>> step = pp.gram_solve(arm, q, x, frames="tool", damping=0.1)
+    >>> bool(np.allclose((J.T @ J + 0.01 * np.eye(6)) @ step, x))
+    True
+    """
+    names = (frames,) if isinstance(frames, str) else tuple(frames)
+    if not names or len(set(names)) < len(names):
+        raise ValueError(f"gram_solve: frames is {frames!r}, needs names of different frames")
+    if weights is not None:
+        weights, n = np.asanyarray(weights), len(names)
+        own = next((s for s in ((n, 6, 6), (n, 6)) if weights.shape[-len(s) :] == s), None)
+        if own is None:
+            raise ValueError(
+                f"gram_solve: weights has shape {weights.shape}, "
+                f"needs (..., {n}, 6, 6) or (..., {n}, 6) for {n} frames"
+            )
+        weights = weights.reshape((*weights.shape[: -len(own)], prod(own)))
+    damping = np.asanyarray(damping)
+    if damping.ndim and damping.shape[-1] not in (1, robot.nv):
+        damping = damping[..., None]
+    if weights is None:
+        return gram_inverse_product(robot, q, x, damping, names)
+    return gram_inverse_product(robot, q, x, damping, names, weights)
+
+
 # ---- frames -------------------------------------------------------------------------------------
 
 
@@ -180,11 +295,13 @@ def view(at: Transform, reference: str) -> TransposedTransform:
     raise ValueError(f"reference {reference!r} is not one of {', '.join(REFERENCES)}")
 
 
-def _frame(x: Forest, name: str) -> Transform:
+def frame_of(x: Forest, name: str) -> Transform:
+    """The pose of a named frame in the world, the bodies being `posed`."""
     frame = x.robot.frame(name)
     return frame.placement if frame.body == WORLD else x.body(frame.body).pose @ frame.placement
 
 
-def _frame_velocity(x: Forest, name: str) -> Motion:
+def motion_of(x: Forest, name: str) -> Motion:
+    """The velocity V of a named frame in its own axes, the bodies having theirs."""
     frame = x.robot.frame(name)
     return Motion.zero() if frame.body == WORLD else frame.placement.T @ x.body(frame.body).V

@@ -10,7 +10,7 @@ from phipsi.model import Robot
 from phipsi.operators import l, m, mass
 from phipsi.operators.recursions import riccati
 from phipsi.operators.traced import compute
-from phipsi.spatial import Force, ForceBasis, Motion
+from phipsi.spatial import ForceBasis, Motion
 from phipsi.sweeps import (
     Children,
     Forest,
@@ -58,8 +58,8 @@ def mass_matrix_solve(robot: Robot, q: Any, x: Any) -> Any:
 
 
 def whiten(k: Any, children: Children) -> dict[str, Any]:
-    """κ = (I − HψK)x:  z = Σ φz⁺,  κ = x − Hz,  z⁺ = z + Gκ   [SOA] 4"""
-    z = children.sum(lambda c: c.phi @ c.z_plus, Force.zero())
+    """κ = (I − HψK)(x + Hφf):  z = Σ φz⁺ − f,  κ = x − Hz,  z⁺ = z + Gκ   [SOA] 4, (5.3)"""
+    z = children.sum(lambda c: c.phi @ c.z_plus, -k.f_ext)
     kappa = k.x - k.H @ z
     return {"z": z, "kappa": kappa, "z_plus": z + k.G @ kappa}
 

@@ -92,7 +92,18 @@ def _clip(x: Any, low: Any = None, high: Any = None, **_: Any) -> Any:
     return x if high is None else np.minimum(x, high)
 
 
+def _reduced(ufunc: np.ufunc) -> Callable[..., Any]:
+    def call(x: Any, axis: int | None = None) -> Any:
+        return ufunc.reduce(x.reshape(-1) if axis is None else x, axis=axis or 0)
+
+    return call
+
+
 _OVERRIDES: dict[Any, Callable[..., Any]] = {
+    np.max: _reduced(np.maximum),
+    np.min: _reduced(np.minimum),
+    np.any: _reduced(np.logical_or),
+    np.all: _reduced(np.logical_and),
     np.where: where,
     np.linalg.norm: _norm,
     np.clip: _clip,

@@ -2,7 +2,8 @@
 
 A row holds how many numbers a hinge has (nq, nv), how many axes describe it, and its functions of
 the hinge's own axes, pitch and coordinates, over any scalar: the pose of the child in the hinge
-frame, the columns of H*, the term Ḣ* w, and how coordinates move along a velocity and back.
+frame and back, the columns of H*, the term Ḣ* w, the forces that the hinge transmits, and how
+coordinates move along a velocity and back.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from phipsi.spatial import HingeMap, Motion, MotionBasis, Rotation, Transform
+from phipsi.model.reversal import Reversal
+from phipsi.spatial import Force, HingeMap, Motion, MotionBasis, Rotation, Transform
 from phipsi.spatial import rotation as rot
 
 
@@ -27,7 +29,13 @@ class HingeKind:
     nv: int
     axes: int
     pose: Callable[[Any, Any], Transform]
+    coordinates: Callable[[Any, Transform], Sequence[Any]]
+    """The q of a relative pose; of one off the hinge's motions that of a near one."""
     columns: Callable[[Any, Any], tuple[Motion, ...]]
+    forces: Callable[[Any, Any], tuple[Force, ...]]
+    """6 − nv forces, child frame, that span what the hinge transmits: H f = 0."""
+    reversal: Reversal
+    """How it is described from the other side."""
     neutral: tuple[float, ...]
     advance: Callable[[Any, Any, Any], Sequence[Any]]
     difference: Callable[[Any, Any, Any], Sequence[Any]]
@@ -65,6 +73,14 @@ def _linear(u: Any) -> Motion:
     return Motion(rot.zero(), u)
 
 
+def _moments(*directions: Any) -> tuple[Force, ...]:
+    return tuple(Force(u, rot.zero()) for u in directions)
+
+
+def _pushes(*directions: Any) -> tuple[Force, ...]:
+    return tuple(Force(rot.zero(), u) for u in directions)
+
+
 _UNIT = tuple(rot.scalars(np.eye(3)))
 
 
@@ -90,9 +106,52 @@ def _universal_rate(h: Any, q: Any, v: Any, w: Any) -> Motion:
     return _angular(rot.cross(first, h.axes[1]) * (v[1] * w[0]))
 
 
+def _universal_coordinates(h: Any, pose: Transform) -> Sequence[Any]:
+    (first, second), R = h.axes, pose.rotation
+    return [
+        rot.angle_between(first, second, R @ second),
+        rot.angle_between(second, R.T @ first, first),
+    ]
+
+
+def _universal_forces(h: Any, q: Any) -> tuple[Force, ...]:
+    first = _universal_columns(h, q)[0].angular
+    return *_moments(rot.cross(first, h.axes[1])), *_pushes(*_UNIT)
+
+
+def _helical_coordinates(h: Any, pose: Transform) -> Sequence[Any]:
+    """The angle of the rotation, with the whole turns that the translation tells."""
+    u, angle = h.axes[0], rot.angle_about(h.axes[0], pose.rotation)
+    flat = h.pitch == 0.0
+    turns = (u @ pose.position / np.where(flat, 1.0, h.pitch) - angle) / (2.0 * np.pi)
+    return [angle + np.where(flat, 0.0, 2.0 * np.pi * np.floor(turns + 0.5))]
+
+
+def _helical_forces(h: Any, q: Any) -> tuple[Force, ...]:
+    u, (a, b) = h.axes[0], rot.perpendicular(h.axes[0])
+    return *_moments(a, b), *_pushes(a, b), Force(u * -h.pitch, u)
+
+
+def _planar_coordinates(h: Any, pose: Transform) -> Sequence[Any]:
+    normal, first, second = h.axes
+    angle = rot.angle_about(normal, pose.rotation)
+    return [first @ pose.position, second @ pose.position, angle]
+
+
 def _planar_pose(h: Any, q: Any) -> Transform:
     normal, first, second = h.axes
     return Transform(Rotation.about(normal, q[2]), first * q[0] + second * q[1])
+
+
+def _planar_back(q: Any) -> Sequence[Any]:
+    """q of the inverse pose, axes (−normal, first, −second)."""
+    s, c = np.sin(q[2]), np.cos(q[2])
+    return [-(c * q[0] + s * q[1]), c * q[1] - s * q[0], q[2]]
+
+
+def _free_back(q: Any) -> Sequence[Any]:
+    position = rot.from_quaternion(q[3:]).T @ q[:3]
+    return [*(-position), *rot.conjugate(rot.normalize(q[3:]))]
 
 
 def _planar_advance(h: Any, q: Any, dv: Any) -> Sequence[Any]:
@@ -130,13 +189,16 @@ def _free_difference(h: Any, q0: Any, q1: Any) -> Sequence[Any]:
     return [*turn, *rot.log_translation(turn, step)]
 
 
-def _one(name: str, pose: Any, column: Any, angle: bool) -> HingeKind:
-    """A hinge of one number about or along one axis."""
+def _turning(name: str) -> HingeKind:
+    """A hinge that turns about its axis."""
     return HingeKind(
         name, 1, 1, 1,
-        pose=lambda h, q: pose(h, q[0]),
-        columns=lambda h, q: (column(h),),
-        neutral=(0.0,), advance=_add, difference=_subtract, angles=(angle,),
+        pose=lambda h, q: _turn(h.axes[0], q[0]),
+        coordinates=lambda h, pose: [rot.angle_about(h.axes[0], pose.rotation)],
+        columns=lambda h, q: (_angular(h.axes[0]),),
+        forces=lambda h, q: (*_moments(*rot.perpendicular(h.axes[0])), *_pushes(*_UNIT)),
+        reversal=Reversal((0,), (0,)),
+        neutral=(0.0,), advance=_add, difference=_subtract, angles=(True,),
     )  # fmt: skip
 
 
@@ -145,47 +207,83 @@ KINDS: dict[str, HingeKind] = {
     for row in (
         HingeKind(
             "weld", 0, 0, 0,
-            pose=lambda h, q: Transform.identity(), columns=lambda h, q: (),
-            neutral=(), advance=_add, difference=_subtract,
+            pose=lambda h, q: Transform.identity(), coordinates=lambda h, pose: [],
+            columns=lambda h, q: (), forces=lambda h, q: (*_moments(*_UNIT), *_pushes(*_UNIT)),
+            reversal=Reversal((), ()), neutral=(), advance=_add, difference=_subtract,
         ),
-        _one("revolute", lambda h, q: _turn(h.axes[0], q), lambda h: _angular(h.axes[0]), True),
-        _one("continuous", lambda h, q: _turn(h.axes[0], q), lambda h: _angular(h.axes[0]), True),
-        _one("prismatic", lambda h, q: _slide(h.axes[0], q), lambda h: _linear(h.axes[0]), False),
-        _one(
-            "helical",
-            lambda h, q: Transform(Rotation.about(h.axes[0], q), h.axes[0] * (h.pitch * q)),
-            lambda h: Motion(h.axes[0], h.axes[0] * h.pitch),
-            True,
+        _turning("revolute"),
+        _turning("continuous"),
+        HingeKind(
+            "prismatic", 1, 1, 1,
+            pose=lambda h, q: _slide(h.axes[0], q[0]),
+            coordinates=lambda h, pose: [h.axes[0] @ pose.position],
+            columns=lambda h, q: (_linear(h.axes[0]),),
+            forces=lambda h, q: (*_moments(*_UNIT), *_pushes(*rot.perpendicular(h.axes[0]))),
+            reversal=Reversal((0,), (0,)),
+            neutral=(0.0,), advance=_add, difference=_subtract, angles=(False,),
+        ),
+        HingeKind(
+            "helical", 1, 1, 1,
+            pose=lambda h, q: Transform(
+                Rotation.about(h.axes[0], q[0]), h.axes[0] * (h.pitch * q[0])
+            ),
+            coordinates=_helical_coordinates, forces=_helical_forces,
+            columns=lambda h, q: (Motion(h.axes[0], h.axes[0] * h.pitch),),
+            reversal=Reversal((0,), (0,)),
+            neutral=(0.0,), advance=_add, difference=_subtract, angles=(True,),
         ),
         HingeKind(
             "cylindrical", 2, 2, 1,
             pose=lambda h, q: Transform(Rotation.about(h.axes[0], q[0]), h.axes[0] * q[1]),
+            coordinates=lambda h, pose: [
+                rot.angle_about(h.axes[0], pose.rotation), h.axes[0] @ pose.position
+            ],
             columns=lambda h, q: (_angular(h.axes[0]), _linear(h.axes[0])),
+            forces=lambda h, q: (
+                *_moments(*rot.perpendicular(h.axes[0])), *_pushes(*rot.perpendicular(h.axes[0]))
+            ),
+            reversal=Reversal((0, 1), (0, 1)),
             neutral=(0.0, 0.0), advance=_add, difference=_subtract, angles=(True, False),
         ),
         HingeKind(
             "universal", 2, 2, 2,
-            pose=_universal_pose, columns=_universal_columns, rate=_universal_rate,
+            pose=_universal_pose, coordinates=_universal_coordinates,
+            columns=_universal_columns, forces=_universal_forces, rate=_universal_rate,
+            reversal=Reversal((1, 0), (1, 0)),
             neutral=(0.0, 0.0), advance=_add, difference=_subtract, angles=(True, True),
         ),
         HingeKind(
             "planar", 3, 3, 1,
-            pose=_planar_pose,
+            pose=_planar_pose, coordinates=_planar_coordinates,
             columns=lambda h, q: (_angular(h.axes[0]), _linear(h.axes[1]), _linear(h.axes[2])),
+            forces=lambda h, q: (*_moments(h.axes[1], h.axes[2]), *_pushes(h.axes[0])),
+            reversal=Reversal(
+                (None, None, 2), (0, None, None), mixed=_planar_back,
+                axes=lambda axes: (-axes[0], axes[1], -axes[2]),
+            ),
             neutral=(0.0, 0.0, 0.0), advance=_planar_advance, difference=_planar_difference,
             angles=(False, False, True),
         ),
         HingeKind(
             "spherical", 4, 3, 0,
             pose=lambda h, q: Transform(rot.from_quaternion(q), rot.zero()),
+            coordinates=lambda h, pose: rot.quaternion_of(pose.rotation),
             columns=lambda h, q: tuple(_angular(u) for u in _UNIT),
+            forces=lambda h, q: _pushes(*_UNIT),
+            reversal=Reversal(
+                (None,) * 4, (None,) * 3, alike=(0, 1, 2),
+                mixed=lambda q: rot.conjugate(rot.normalize(q)),
+            ),
             neutral=(1.0, 0.0, 0.0, 0.0), advance=_ball_advance, difference=_ball_difference,
             quaternion=0,
         ),
         HingeKind(
             "free", 7, 6, 0,
             pose=lambda h, q: Transform(rot.from_quaternion(q[3:]), q[:3]),
+            coordinates=lambda h, pose: [*pose.position, *rot.quaternion_of(pose.rotation)],
             columns=lambda h, q: (*map(_angular, _UNIT), *map(_linear, _UNIT)),
+            forces=lambda h, q: (),
+            reversal=Reversal((None,) * 7, (None,) * 6, alike=(0, 1, 2), mixed=_free_back),
             neutral=(0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0),
             advance=_free_advance, difference=_free_difference, quaternion=3,
         ),

@@ -181,6 +181,18 @@ class Robot:
         hint = f"did you mean {near[0]!r}? " if near else ""
         return ModelError(f"robot {self.name!r} has no {what} {name!r}; {hint}it has {shown}{more}")
 
+    def root(self, body: str) -> str:
+        """The root of the tree that a body belongs to; the world's is the world."""
+        i = self.body_index(body)
+        while i >= 0 and self.parents[i] >= 0:
+            i = self.parents[i]
+        return self.bodies[i].name if i >= 0 else WORLD
+
+    def freedoms(self, root: str) -> np.ndarray:
+        """Where in v the freedoms of the tree with that root are."""
+        own = (h.v for h in self.hinges if self.root(h.child) == root)
+        return np.array([i for v in own for i in range(v.start, v.stop)], int)
+
     def joint_data(self, field: str) -> Any:
         """A number of every hinge per freedom (nv,), or of `lower`, `upper`, `rest` per coordinate
         (nq,), in the order of the hinges."""

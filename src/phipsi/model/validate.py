@@ -109,7 +109,7 @@ def tree(builder: Builder) -> dict[str, Hinge]:
         if h.child in inboard:
             raise ModelError(
                 f"body {h.child!r} has two inboard hinges, {inboard[h.child].name!r} and "
-                f"{h.name!r}; keep one: closed loops are not in this version"
+                f"{h.name!r}; keep one, and close the loop with phipsi.Loop"
             )
         inboard[h.child] = h
     for f in builder.frames:

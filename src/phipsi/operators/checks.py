@@ -32,14 +32,20 @@ def check_robot(x: Expression, robot: Robot, lowered: Lowered | None = None) -> 
     if ANY in (x.domain, x.codomain):
         raise TypeError(f"{x} alone fits any space: name the one, as in I[joint rates]")
     dual = sorted((leaf for leaf in x.leaves if leaf in DUAL), key=str)
-    found = _against("free base", robot) if dual else ""
-    if found:
-        raise ModelError(f"{x}: {dual[0]} is known only on a free base, but {found}")
+    if dual:
+        check_free(f"{x}: {dual[0]}", robot)
     for leaf in sorted(x.leaves, key=str):
         for name in leaf.frames:
             _ = robot.hinge(name) if leaf.symbol.name in OF_HINGES else robot.frame(name)
     if lowered:
         _check_conditions(x, lowered, robot)
+
+
+def check_free(what: str, robot: Robot) -> None:
+    """Refuse a robot with a root that is not free: seen from a body, the rest is infinite there."""
+    found = _against("free base", robot)
+    if found:
+        raise ModelError(f"{what} is known only on a free base, but {found}")
 
 
 def _check_conditions(x: Expression, lowered: Lowered, robot: Robot) -> None:

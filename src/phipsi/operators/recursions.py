@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from phipsi.spatial import SpatialInertia
 from phipsi.sweeps import Children
 
 
@@ -51,15 +54,25 @@ def sent(k: Any) -> dict[str, Any]:
     return {"siblings": k.phi.congruence(k.P_plus)}
 
 
-def dual(k: Any, parent: Any) -> dict[str, Any]:
+def dual_riccati(k: Any, parent: Any) -> dict[str, Any]:
     """S⁺ = φ⁻¹(M_p + S_p + Σ φP⁺φ* of siblings)φ⁻*,  G_s = −S⁺H*D_s⁻¹,  S = S⁺ + G_sHS⁺   [BI] 3
 
     Whatever the world's `rest`, S = 0 at a free root; S⁺, infinite there, is given as zero.
     """
-    S_plus = k.phi.inv.congruence(parent.rest + k.siblings)
+    S_plus = k.phi.solve_congruence(parent.rest + k.siblings)
     G = S_plus.gain(k.H, k.A)
     S = S_plus.released(G)
     return {
-        "S_plus": S_plus, "minus_G_s": G, "S": S, "Lambda": k.P + S, "rest": k.M.articulated + S,
+        "S_plus": S_plus, "minus_G_s": G, "S": S, "rest": k.M.articulated + S,
         "inside": parent.inner, "inner": 1.0,
     }  # fmt: skip
+
+
+def dual(k: Any, parent: Any) -> dict[str, Any]:
+    """Λ = P + S, the inertia of the whole as seen from a body   [BI] Lemma 4.1"""
+    new = dual_riccati(k, parent)
+    return {**new, "Lambda": k.P + new["S"]}
+
+
+WORLD_DUAL = {"rest": SpatialInertia.of(1.0, inertia=np.eye(3)).articulated, "inner": 0.0}
+"""What a root sees of the world in the dual recursion."""

@@ -14,6 +14,7 @@ from phipsi.model import Robot
 from phipsi.operators.expressions import Adjoint, Expression, Inverse, Sum
 from phipsi.operators.lower import Plan, Sweep
 from phipsi.operators.recursions import (
+    WORLD_DUAL,
     dual,
     gyroscopic,
     passive_riccati,
@@ -226,7 +227,7 @@ class Run:
             "motion": {"V": Motion.zero()},
             "gyroscopic": {"gravity": Motion(rot.zero(), g)},
             "upsilon": {"Upsilon": Compliance.zero()},
-            "dual": {"rest": SpatialInertia.of(1.0, inertia=np.eye(3)).articulated, "inner": 0.0},
+            "dual": WORLD_DUAL,
         }
         world = {n: x for name in sweep.recursions for n, x in known[name].items()}
         for v in sweep.values:

@@ -4,9 +4,10 @@ Vectors are NumPy object arrays of scalars; symmetric blocks are symmetric by co
 """
 
 from phipsi.spatial.compliance import Compliance
-from phipsi.spatial.factor import Inverse, Pivot
+from phipsi.spatial.factor import Inverse, Pivot, SemiPivot, SingularError
 from phipsi.spatial.hinge_map import ForceBasis, Gain, HingeMap, MotionBasis
 from phipsi.spatial.inertia import ArticulatedInertia, SpatialInertia
+from phipsi.spatial.joined import Joined
 from phipsi.spatial.rigid_motion import RigidMotion
 from phipsi.spatial.transform import Transform, TransposedTransform
 from phipsi.spatial.turns import Rotation, Turn
@@ -20,11 +21,14 @@ __all__ = [
     "Gain",
     "HingeMap",
     "Inverse",
+    "Joined",
     "Motion",
     "MotionBasis",
     "Pivot",
     "RigidMotion",
     "Rotation",
+    "SemiPivot",
+    "SingularError",
     "SpatialInertia",
     "Transform",
     "TransposedTransform",

@@ -42,6 +42,15 @@ class Compliance:
         moved = swapped.shifted(-phi.position).rotated(phi.R.T)
         return Compliance(moved.M, moved.C.T, moved.J)
 
+    def yielding(self, H: HingeMap) -> Compliance:
+        """Υ + H*H: it yields by one unit more along every freedom of a hinge."""
+        Y = self.matrix
+        for a in (h.array for h in H.T.columns):
+            for row in range(6):
+                for j in range(row + 1):
+                    Y[row, j] = Y[j, row] = Y[row, j] + a[row] * a[j]
+        return Compliance(Y[:3, :3], Y[:3, 3:], Y[3:, 3:])
+
     def through(self, G: Gain, H: HingeMap) -> Compliance:
         """Υ = τ̄*Υ⁺τ̄ + H*D⁻¹H, τ̄ = I − GH: beyond a hinge, this being Υ⁺ ([SOA] Application 2).
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
+from operator import mul
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -29,6 +31,10 @@ class Pivot:
 
     __slots__ = ("L", "d", "inverse", "matrix")
 
+    def reciprocal(self, pivot: Any, entry: Any) -> Any:
+        """1/d of a pivot d that was this entry of the diagonal."""
+        return 1.0 / pivot
+
     def __init__(self, matrix: Any) -> None:
         r = len(matrix)
         self.matrix = matrix
@@ -44,11 +50,21 @@ class Pivot:
             for j in range(i):
                 L[i, j] = scaled[j] * self.inverse[j]
                 d[i] = d[i] - L[i, j] * scaled[j]
-            self.inverse[i] = 1.0 / d[i]
+            self.inverse[i] = self.reciprocal(d[i], matrix[i, i])
 
     def solve(self, x: Any) -> Any:
         """D⁻¹ x."""
         return self._backward([y * s for y, s in zip(self._forward(x), self.inverse, strict=True)])
+
+    def congruence(self, E: Any) -> Any:
+        """E* D⁻¹ E (m, m) of E (r, m), symmetric by construction."""
+        Y = [self._forward(e) for e in E.T]
+        out = np.zeros((len(Y), len(Y)), object)
+        for i, y in enumerate(Y):
+            scaled = [a * s for a, s in zip(y, self.inverse, strict=True)]
+            for j in range(i + 1):
+                out[i, j] = out[j, i] = sum(map(mul, scaled, Y[j]), 0.0)
+        return out
 
     def root(self, x: Any) -> Any:
         """ℒ x with the lower Cholesky factor D = ℒ ℒ*."""
@@ -91,6 +107,50 @@ class Pivot:
             for j in range(i + 1, len(y)):
                 y[i] = y[i] - self.L[j, i] * y[j]
         return column(y)
+
+
+RANK, NOISE = 1e-11, 1e-20
+"""A pivot counts as zero below the first fraction of its diagonal entry, and an entry below the
+second fraction of the largest: rounding, squared."""
+
+
+class SemiPivot(Pivot):
+    """The factored matrix A (n × n, positive semidefinite): pivots that vanish are left out, so
+    that `solve` gives one solution of A x = b if there is any.
+
+    `smallest` is the smallest pivot over its diagonal entry, in [0, 1] and free of units: zero
+    where rows depend on each other. Told apart in double precision.
+    """
+
+    __slots__ = ("floor",)
+
+    def __init__(self, matrix: Any) -> None:
+        self.floor = NOISE / RANK * reduce(np.maximum, np.diag(matrix), 0.0)
+        super().__init__(matrix)
+
+    def reciprocal(self, pivot: Any, entry: Any) -> Any:
+        """1/d, or 0 where d vanishes."""
+        regular = pivot > RANK * (entry + self.floor)
+        return np.where(regular, 1.0 / np.where(regular, pivot, 1.0), 0.0)
+
+    @property
+    def smallest(self) -> Any:
+        """The smallest pivot over its diagonal entry."""
+        out = 1.0
+        for d, entry in zip(self.d, np.diag(self.matrix), strict=True):
+            size = entry + self.floor
+            some = size > 0.0
+            out = np.minimum(out, np.where(some, d / np.where(some, size, 1.0), 0.0))
+        return np.maximum(out, 0.0)
+
+    @property
+    def regular(self) -> Any:
+        """Are all rows independent of each other?"""
+        return self.smallest > RANK
+
+
+class SingularError(ArithmeticError):
+    """What was asked for does not exist at this state; the message says what, and what to do."""
 
 
 @dataclass(frozen=True, slots=True)

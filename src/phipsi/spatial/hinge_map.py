@@ -69,6 +69,15 @@ class HingeMap:
         """For each freedom the coordinate (of six) that it is and its sign, if it is one."""
         return [_coordinate(c.array.tolist()) for c in self.T.columns]
 
+    def fit(self, motion: Motion) -> Any:
+        """The β for which H* β is nearest to a motion, (H H*)⁻¹ H Δ: r scalars."""
+        columns = [c.array for c in self.T.columns]
+        gram = np.empty((len(columns), len(columns)), object)
+        for i, a in enumerate(columns):
+            for j in range(i + 1):
+                gram[i, j] = gram[j, i] = a @ columns[j]
+        return Pivot(gram).solve([a @ motion.array for a in columns])
+
     def inner(self, U: ForceBasis) -> Any:
         """H U of U = P H*: r × r, symmetric by construction."""
         out = np.empty((len(self.T.columns), len(U.columns)), object)
@@ -92,6 +101,14 @@ class ForceBasis:
     def __matmul__(self, x: Any) -> Force:
         """The force Σ column · x."""
         return sum((c * s for c, s in zip(self.columns, x, strict=True)), Force.zero())
+
+    def __add__(self, other: ForceBasis) -> ForceBasis:
+        both = zip(self.columns, other.columns, strict=True)
+        return ForceBasis(tuple(f + g for f, g in both))
+
+    def __sub__(self, other: ForceBasis) -> ForceBasis:
+        both = zip(self.columns, other.columns, strict=True)
+        return ForceBasis(tuple(f - g for f, g in both))
 
     def transpose_dot(self, motion: Motion) -> Any:
         """U* V, r scalars."""
@@ -133,9 +150,20 @@ class Gain:
             entries[i] = self.along[i][0]
         return Force(vector(*entries[:3]), vector(*entries[3:]))
 
+    @property
+    def eliminates(self) -> bool:
+        """Are all freedoms coordinates without armature? There G is known: H G = I."""
+        return len(self.free) == len(self.U.columns)
+
     def __matmul__(self, x: Any) -> Force:
         """G x."""
-        return self.column * x[0] if len(x) == 1 else self.U @ self.D.solve(x)
+        if len(x) == 1:
+            return self.column * x[0]
+        out = (self.U @ self.D.solve(x)).array
+        if self.eliminates:
+            for s, (i, (sign, _)) in zip(x, self.along.items(), strict=True):
+                out[i] = sign * s
+        return Force(out[:3], out[3:])
 
     @property
     def T(self) -> TransposedGain:
@@ -153,7 +181,7 @@ class Gain:
     @property
     def matrix(self) -> Any:
         """The dense 6 × r matrix."""
-        return np.stack([self.D.solve(row) for row in self.U.matrix])
+        return _dense([self @ unit for unit in np.eye(len(self.U.columns))])
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,4 +195,9 @@ class TransposedGain:
         G = self.gain
         if len(G.U.columns) == 1:
             return column([motion.dot(G.column)])
-        return G.D.solve(G.U.transpose_dot(motion))
+        if not G.eliminates:
+            return G.D.solve(G.U.transpose_dot(motion))
+        known = column([sign * motion.array[i] for i, (sign, _) in G.along.items()])
+        others = motion.array
+        others[G.free] = 0.0
+        return known + G.D.solve(G.U.transpose_dot(Motion(others[:3], others[3:])))

@@ -139,6 +139,19 @@ class ArticulatedInertia(Inertia):
     C: Matrix
     M: Matrix
 
+    @classmethod
+    def of(cls, matrix: Any) -> ArticulatedInertia:
+        """From a symmetric 6 × 6 matrix, of which the lower triangle counts."""
+        P = scalars(matrix) + 0.0
+        J, M = (symmetric(*(B[i, j] for i in range(3) for j in range(i + 1)))
+                for B in (P[:3, :3], P[3:, 3:]))  # fmt: skip
+        return cls(J, P[3:, :3].T, M)
+
+    @property
+    def articulated(self) -> ArticulatedInertia:
+        """Itself: the start of a recursion need not be the inertia of a body."""
+        return self
+
     def rotated(self, R: Rotation) -> ArticulatedInertia:
         """The same inertia in turned axes."""
         return ArticulatedInertia(R.symmetric(self.J), R.general(self.C), R.symmetric(self.M))

@@ -132,6 +132,49 @@ def to_quaternion(rotation: Matrix) -> Quaternion:
     return q if q[0] >= 0 else -q
 
 
+def quaternion_of(R: Matrix) -> Quaternion:
+    """The unit quaternion of a rotation matrix of any scalars, w ≥ 0 (Shepperd).
+
+    The row of 4 q q* with the largest diagonal entry, made unit: right to rounding everywhere, half
+    turns included; of a matrix that is a little off a rotation it gives one nearby.
+    """
+    a, b, c = R[0, 0], R[1, 1], R[2, 2]
+    x, y, z = R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]
+    xy, zx, yz = R[1, 0] + R[0, 1], R[0, 2] + R[2, 0], R[2, 1] + R[1, 2]
+    rows = (
+        (1.0 + a + b + c, x, y, z), (x, 1.0 + a - b - c, xy, zx),
+        (y, xy, 1.0 - a + b - c, yz), (z, zx, yz, 1.0 - a - b + c),
+    )  # fmt: skip
+    best, size = rows[0], rows[0][0]
+    for row, own in zip(rows[1:], (rows[i][i] for i in (1, 2, 3)), strict=True):
+        larger = own > size
+        best = tuple(np.where(larger, new, old) for new, old in zip(row, best, strict=True))
+        size = np.where(larger, own, size)
+    flip = np.where(best[0] < 0.0, -1.0, 1.0)
+    return normalize([flip * x for x in best])
+
+
+def angle_about(u: Vector, R: Matrix) -> Any:
+    """The angle [rad], within ±π, of the rotation about the unit vector u that is nearest to R."""
+    turn = vector(R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1])
+    return np.arctan2(u @ turn, R[0, 0] + R[1, 1] + R[2, 2] - u @ (R @ u))
+
+
+def angle_between(u: Vector, a: Vector, b: Vector) -> Any:
+    """The angle [rad], within ±π, of the turn about the unit vector u that brings a towards b."""
+    return np.arctan2(u @ cross(a, b), a @ b - (u @ a) * (u @ b))
+
+
+def perpendicular(u: Vector) -> tuple[Vector, Vector]:
+    """Two unit vectors that complete u to a right-handed triple, without a branch (Duff et al.);
+    coordinate vectors where u is one."""
+    x, y, z = u
+    s = 1.0 * np.where(z < 0.0, -1.0, 1.0)
+    a = -1.0 / (s + z)
+    b = x * y * a
+    return vector(1.0 + s * x * x * a, s * b, -s * x), vector(b, s + y * y * a, -y)
+
+
 def multiply(p: Quaternion, q: Quaternion) -> Quaternion:
     """The quaternion product p ⊗ q."""
     a, b, c, d = p

@@ -97,6 +97,16 @@ class Transform:
         """φ P φ*: the child's inertia seen from the parent."""
         return inertia.rotated(self.R).shifted(self.position)
 
+    def solve(self, force: Force) -> Force:
+        """φ⁻¹ f: the parent's force at the child's origin, in the child's axes; moved, then turned,
+        for a position on the parent has more zeros than one on the child."""
+        R, f = self.R.T, force.linear
+        return Force(R @ (force.angular - cross(self.position, f)), R @ f)
+
+    def solve_congruence(self, inertia: ArticulatedInertia) -> ArticulatedInertia:
+        """φ⁻¹ P φ⁻*: the parent's inertia seen from the child."""
+        return inertia.shifted(-self.position).rotated(self.R.T)
+
     @property
     def aligned(self) -> Transform:
         """The same rotation about a common origin."""

@@ -15,7 +15,7 @@ import numpy as np
 from phipsi.compile import current
 from phipsi.conventions import WORLD
 from phipsi.model import Body, Hinge, ModelError, Robot
-from phipsi.spatial import Force, Motion, Transform
+from phipsi.spatial import Force, ForceBasis, Motion, Transform
 
 T = TypeVar("T")
 
@@ -79,8 +79,13 @@ class Forest:
 
     def carrying(self, **vectors: Sequence[Force] | Sequence[Motion]) -> Forest:
         """The same forest with a force or motion of each body, in its own frame."""
+        return self.holding(**vectors)
+
+    def holding(self, **values: Sequence[Any]) -> Forest:
+        """The same forest with a value of each body, such as an inertia: of one type for all, and
+        taken to be mostly the same numbers."""
         numbers = (self.robot.body_index(k.name) for k in self.records)
-        return self.extended({name: x[i] for name, x in vectors.items()} for i in numbers)
+        return self.extended({name: x[i] for name, x in values.items()} for i in numbers)
 
     def chain(self, i: int) -> Forest:
         """The forest of the bodies between the world and the i-th, which is the last."""
@@ -250,3 +255,16 @@ def external_forces(robot: Robot, external: Any, *, fixed: bool = False) -> list
         i = robot.body_index(frame.body)
         forces[i] = forces[i] + _at_body(frame.placement, Force.of(wrench))
     return forces
+
+
+def force_bases(robot: Robot, frames: Sequence[str], N: Any) -> list[ForceBasis]:
+    """For each body, in its own frame, its part of the columns of forces N (6 frames, m) at named
+    frames; a frame of the world feels nothing."""
+    nothing = ForceBasis((Force.zero(),) * N.shape[1])
+    bases = [nothing] * robot.nb
+    for frame, rows in zip(map(robot.frame, frames), np.split(N, len(frames)), strict=True):
+        if frame.body != WORLD:
+            i = robot.body_index(frame.body)
+            own = ForceBasis(tuple(Force.of(column) for column in rows.T))
+            bases[i] = bases[i] + frame.placement @ own
+    return bases

@@ -31,6 +31,7 @@ from phipsi.sweeps.shortcut import Shortcuts
 P = ParamSpec("P")
 R = TypeVar("R")
 Shape = tuple[int | str, ...]
+Verify = Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
 STANDARD: dict[str, Shape] = {
     "q": ("nq",),
     "v": ("nv",),
@@ -61,6 +62,7 @@ class Program(Generic[P, R]):
         static: Sequence[str] = (),
         joint_space: bool = False,
         equation: Any = None,
+        verify: Verify | None = None,
     ) -> None:
         functools.update_wrapper(self, function)
         self.function = function
@@ -72,6 +74,7 @@ class Program(Generic[P, R]):
         self.joint_space = joint_space
         self.equation = equation
         """The operator expression that it is, if it is one."""
+        self.verify = verify
         self.shapes = {**STANDARD, **(shapes or {})}
         self.options = {
             p.name: OPTIONS[p.annotation] for p in parameters if p.annotation in OPTIONS
@@ -79,15 +82,17 @@ class Program(Generic[P, R]):
         self.options.update(dict.fromkeys(static, object))
         self._signature = inspect.signature(function)
         self._kernels: OrderedDict[Any, Kernel] = OrderedDict()
-        self._shortcuts = Shortcuts(self._general)
+        options = (i for i, p in enumerate(parameters) if p.name in self.options)
+        self._shortcuts = Shortcuts(self._general, [*options])
 
     # ---- calling -------------------------------------------------------------------------------
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run on arrays; see the function's own documentation for its arguments."""
-        if current() is None:
-            return self._shortcuts.call(args, kwargs)
-        return self._general(args, kwargs)
+        if current() is not None:
+            return self._general(args, kwargs)
+        result = self._shortcuts.call(args, kwargs)
+        return result if self.verify is None else self.verify(result, args, kwargs)
 
     def _general(self, args: Any, kwargs: Any) -> Any:
         """Run on arguments of any kind."""
@@ -187,7 +192,10 @@ class Program(Generic[P, R]):
             raise TypeError(f"{self.name}: {error}; use {self.usage}") from None
         bound.apply_defaults()
         robot, *values = bound.arguments.values()
-        return robot, dict(zip(self.parameters, values, strict=True))
+        return robot, {
+            name: tuple(x) if isinstance(x, list) and name in self.options else x
+            for name, x in zip(self.parameters, values, strict=True)
+        }
 
     def _is_option(self, name: str, value: Any) -> bool:
         """Is the argument an option of the trace (else an input)?"""
@@ -240,7 +248,7 @@ class Program(Generic[P, R]):
                     )
                 leaves.append((name, Leaf(name, self._core(robot, name, ()))))
             elif self._is_option(name, value):
-                static[name] = value
+                static[name] = tuple(value) if isinstance(value, list) else value
             elif isinstance(value, Mapping):
                 leaves.append((name, tuple(Leaf(k, np.shape(v)) for k, v in value.items())))
             else:
@@ -316,6 +324,7 @@ def program(
     static: Sequence[str] = (),
     joint_space: bool = False,
     equation: Any = None,
+    verify: Verify | None = None,
 ) -> Callable[[Callable[P, R]], Program[P, R]]: ...
 def program(
     function: Callable[..., Any] | None = None,
@@ -324,6 +333,7 @@ def program(
     static: Sequence[str] = (),
     joint_space: bool = False,
     equation: Any = None,
+    verify: Verify | None = None,
 ) -> Any:
     """Make a function of (robot, arrays...) a `Program`.
 
@@ -334,7 +344,8 @@ def program(
     q, v, a, tau, external. `joint_space=True` promises that the result is the same for every robot
     with the same joint-space dynamics (no body's own frame, inertia or force is part of it): it is
     then traced on one that takes fewer operations (`Robot.equivalent`). `equation` is the operator
-    expression that the program computes, for `show`.
+    expression that the program computes, for `show`. `verify(result, args, kwargs)` sees every call
+    that is not part of a trace; it returns the result, amended if need be, or raises.
 
     >>> import numpy as np, phipsi as pp
     >>> @pp.program
@@ -346,5 +357,5 @@ def program(
     (5, 2)
     """
     if function is None:
-        return lambda f: Program(f, shapes, static, joint_space, equation)
-    return Program(function, shapes, static, joint_space, equation)
+        return lambda f: Program(f, shapes, static, joint_space, equation, verify)
+    return Program(function, shapes, static, joint_space, equation, verify)

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from phipsi.compile import Graph, Leaf, Recalled, Structure, Tracer, cache, lift, tracing
-from phipsi.model import Robot
+from phipsi.model import Closure, Robot
 from phipsi.sweeps.arguments import first, flatten
 from phipsi.sweeps.forest import unrolling
 
@@ -88,12 +88,18 @@ class Request:
         """What the graph depends on; None where that cannot be known: for functions that are not of
         phipsi, and options that are no plain constants."""
         ours = (self.function.__module__ or "").startswith("phipsi.")
-        plain = all(isinstance(x, (str, int, float, type(None))) for x in self.static.values())
-        if not ours or not plain:
+        if not ours or not all(map(_plain, self.static.values())):
             return None
         how = (self.static, self.leaves, self.extra, self.unroll, self.joint_space)
         what = (self.function.__module__, self.function.__qualname__, self.robot.key, how)
         return hashlib.sha256(_sources() + repr(what).encode()).hexdigest()
+
+
+def _plain(x: Any) -> bool:
+    """Is it told by its repr alone?"""
+    if isinstance(x, tuple):
+        return all(map(_plain, x))
+    return isinstance(x, (str, int, float, type(None), Closure))
 
 
 @once

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from phipsi.spatial import Force, Motion
+from phipsi.spatial import Compliance, Force, Motion, Transform
 from phipsi.sweeps.forest import Forest
 from phipsi.sweeps.sweep import Blocks
 
@@ -19,13 +19,21 @@ def gather(x: Forest, field: str) -> Any:
     return out
 
 
+def coordinates(x: Forest, field: str) -> Any:
+    """The configuration (nq,) of a field that has a hinge's own coordinates."""
+    out = np.full(x.robot.nq, 0.0, object)
+    for k in x.records:
+        out[k.hinge.q] = list(getattr(k, field))
+    return out
+
+
 def columns(x: Forest, field: str) -> Any:
     """The 6 × nv matrix of a field with a 6 × r `matrix` per hinge, zero where it is not given."""
     out = np.full((6, x.robot.nv), 0.0, object)
     for k in x.records:
         part = getattr(k, field, None)
         if part is not None:
-            out[:, k.hinge.v] = part.matrix
+            out[:, k.hinge.v] = _array(part)
     return out
 
 
@@ -33,7 +41,7 @@ def diagonal(x: Forest, field: str) -> Any:
     """The block-diagonal joint-space matrix (nv, nv) of a field with an r × r `matrix`."""
     out = np.full((x.robot.nv, x.robot.nv), 0.0, object)
     for k in x.records:
-        out[k.hinge.v, k.hinge.v] = getattr(k, field).matrix
+        out[k.hinge.v, k.hinge.v] = _array(getattr(k, field))
     return out
 
 
@@ -56,13 +64,34 @@ def by_body(x: Forest, blocks: Blocks, width: int) -> Any:
 
 
 def stack(x: Forest, field: str, shape: tuple[int, ...] = (6,)) -> Any:
-    """The per-body array (nb, *shape) of a field: a Motion or Force (6,), or anything with a
-    `matrix` of that shape."""
+    """The per-body array (nb, *shape) of a field, in the frames that people see (`Body.origin`): a
+    Motion or Force (6,), or anything with a `matrix` of that shape."""
     out = np.full((x.robot.nb, *shape), 0.0, object)
-    for row, k in zip(out, x.records, strict=True):
-        value = getattr(k, field)
-        row[...] = value.array if isinstance(value, (Motion, Force)) else value.matrix
+    for row, k, body in zip(out, x.records, x.robot.bodies, strict=True):
+        value = _seen(body.origin, getattr(k, field))
+        row[...] = _array(value)
     return out
+
+
+def _array(value: Any) -> Any:
+    """The numbers of a motion, a force, anything with a `matrix`, or an array."""
+    if isinstance(value, (Motion, Force)):
+        return value.array
+    return getattr(value, "matrix", value)
+
+
+def _seen(frame: Transform, value: Any) -> Any:
+    """What belongs to a body, in another frame of it."""
+    match value:
+        case Motion():
+            return frame.T @ value
+        case Force():
+            return frame.inv @ value
+        case Compliance():
+            return value.carried(frame)
+        case Transform():
+            return value @ frame
+    return frame.inv.congruence(value)
 
 
 def total(x: Forest, field: str, zero: Any) -> Any:

@@ -7,6 +7,7 @@ is a parent: the world has a record too. It returns the new fields of the body's
     inward(step, x)               step(k, children)   tip → base, values gathered from children
     local(step, x)                step(k)             each body by itself
     others(message, x, **zero)    message(c)          summed over the siblings c of each body
+    messages(x, up, sent, down)   all of these        both messages of every hinge, in any order
     path(step, x, body, value)    step(k, value)      from one body to the root, φ at each step
     climb(begin, x)               the blocks of H φ X for X block diagonal
     reciprocal(answer, meet, x)   a symmetric matrix by unit vectors, each along one path alone

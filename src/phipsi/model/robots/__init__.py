@@ -14,13 +14,14 @@ from phipsi.model.robots.arms import (
     puma560,
     seven_axis_arm,
 )
-from phipsi.model.robots.chains import chain, double_pendulum, planar_chain, snake
+from phipsi.model.robots.chains import chain, double_pendulum, four_bar, planar_chain, snake
 from phipsi.model.robots.legged import humanoid, quadruped
 from phipsi.model.robots.space import dual_space_arm, space_arm
 
 ROBOTS: dict[str, Callable[[], Robot]] = {
     "double_pendulum": double_pendulum,
     "planar_chain": lambda: planar_chain(5),
+    "four_bar": four_bar,
     "chain": lambda: chain(6),
     "puma560": puma560,
     "seven_axis_arm": seven_axis_arm,
@@ -41,6 +42,7 @@ __all__ = [
     "dual_space_arm",
     "flexible_joint_arm",
     "flexible_link_arm",
+    "four_bar",
     "humanoid",
     "planar_chain",
     "puma560",

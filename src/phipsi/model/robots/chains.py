@@ -1,4 +1,4 @@
-"""Pendula, chains and snakes: the same link many times over."""
+"""Pendula, chains and snakes: the same link many times over; and a four-bar linkage."""
 
 from __future__ import annotations
 
@@ -66,6 +66,34 @@ def snake(n: int = 8, passive: Iterable[int] | None = None, base: str = "free") 
             axis=axes[(i - 1) % len(axes)], lower=-np.pi / 2, upper=np.pi / 2, **drive,
         )  # fmt: skip
     builder.frame("head", "link1").frame("tail", f"link{n}", position=(-length, 0.0, 0.0))
+    return builder.build()
+
+
+def four_bar() -> Robot:
+    """A crank-rocker in the x-z plane, cut open between its coupler and its rocker.
+
+    Ground 0.4 m along x, crank 0.1 m and rocker 0.4 m (upright when neutral), coupler 0.5 m, on
+    ideal revolute hinges about y; only the crank is driven. The frames "coupler_tip" and
+    "rocker_tip" meet while the loop is closed, as it is when neutral. The loop transmits forces in
+    the plane; the other rows of a pin joint are redundant in a planar mechanism:
+
+        robot = pp.robots.four_bar()
+        loops = [pp.Loop("coupler_tip", "rocker_tip", free=np.eye(6)[:, [3, 5]])]
+        q, v, _ = pp.close_loops(robot, loops, *robot.random_state(0))
+        qdd, forces, *_ = pp.closed_chain_dynamics(robot, loops, q, v, np.zeros(3))
+    """
+    rows: tuple[tuple[str, str, Any, Any, float], ...] = (  # body, parent, hinge, end, effort
+        ("crank", "world", (0.0, 0.0, 0.0), (0.0, 0.0, 0.1), 20.0),
+        ("coupler", "crank", (0.0, 0.0, 0.1), (0.4, 0.0, 0.3), 0.0),
+        ("rocker", "world", (0.4, 0.0, 0.0), (0.0, 0.0, 0.4), 0.0),
+    )
+    builder = Builder("four_bar")
+    for body, parent, position, end, effort in rows:
+        solid = cylinder(2.0 * float(np.linalg.norm(end)), 0.01, end)  # steel, about 2 kg/m
+        builder.body(body, **solid).hinge(
+            body, "revolute", parent, body, position=position, axis=Y, effort=effort
+        )
+        builder.frame(f"{body}_tip", body, position=end)
     return builder.build()
 
 

@@ -9,7 +9,6 @@ import numpy as np
 
 from phipsi.compile import Node, tracing
 from phipsi.model import Body, Hinge, Robot
-from phipsi.spatial import Force, Motion
 from phipsi.sweeps.forest import Children, Forest, Record, added, recorded
 from phipsi.sweeps.looped.records import BodyRecord, LoopedRecord
 from phipsi.sweeps.looped.scalars import given, mapped, taken
@@ -84,19 +83,35 @@ class LoopedForest(Forest):
         fields = {name: value for name, value in self.fields.items() if name not in new}
         return LoopedForest(self.shared, {**self.vectors, **new}, fields)
 
-    def carrying(self, **vectors: Sequence[Force] | Sequence[Motion]) -> LoopedForest:
-        """The same forest with a force or motion of each body, in its own frame."""
-        starts, shared = 6 * np.arange(self.robot.nb), self.shared
-        numbers = {
-            name: (type(x[0]), shared.vector(np.concatenate([v.array for v in x]), starts))
-            for name, x in vectors.items()
-        }
+    def holding(self, **values: Sequence[Any]) -> LoopedForest:
+        """The same forest with a value of each body, kept once where bodies have the same."""
+        numbers = {name: (x[0], *self._kept(x)) for name, x in values.items()}
 
         def read(k: Any, tracer: SweepTracer) -> dict[str, Any]:
-            return {n: kind.of(shared.part(tracer, x, 6)) for n, (kind, x) in numbers.items()}
+            return {
+                name: given(like, (x if j is None else tracer.read(("vector", number, j))
+                                   for x, j in scalars))
+                for name, (like, number, scalars) in numbers.items()
+            }  # fmt: skip
 
-        sweep = Sweep(shared)
+        sweep = Sweep(self.shared)
         return self._closed(sweep, self._each(sweep, read))
+
+    def _kept(self, values: Sequence[Any]) -> tuple[int, list[tuple[Any, int | None]]]:
+        """The number of a vector that has what differs between the values of bodies, and for each
+        scalar of a value itself, or its place in the body's part of that vector."""
+        different = {id(x): x for x in values}
+        which = {key: i for i, key in enumerate(different)}
+        columns = [*zip(*map(taken, different.values()), strict=True)]
+        keys = [tuple(id(x) if isinstance(x, Node) else x for x in column) for column in columns]
+        place: dict[Any, int] = {}
+        for key, column in zip(keys, columns, strict=True):
+            if len(set(key)) > 1 or isinstance(column[0], Node):
+                place.setdefault(key, len(place))
+        parts = [columns[keys.index(key)] for key in place]
+        offsets = len(place) * np.array([which[id(x)] for x in values])
+        number = self.shared.vector([x for part in zip(*parts, strict=True) for x in part], offsets)
+        return number, [(c[0], place.get(key)) for c, key in zip(columns, keys, strict=True)]
 
     def base(self, sweep: Sweep, kind: int) -> dict[str, Any]:
         """What every body has from the start: its own numbers, φ and H at q, …"""
@@ -137,6 +152,8 @@ class LoopedForest(Forest):
     def others(self, message: Callable[[Any], dict[str, Any]], zero: dict[str, Any]) -> Forest:
         """The sums of message(c) over the siblings c of each body: those before it and after it."""
         nb, last = self.robot.nb, dict[int, int]()
+        if len(set(self.parents)) == nb:  # a chain: nobody has siblings
+            return self._with({name: [x] * len(self.shared.kinds) for name, x in zero.items()})
         previous, following = np.full((2, nb + 1), nb)
         for i, p in enumerate(self.parents):
             previous[i] = last.get(p, nb)

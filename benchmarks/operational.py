@@ -1,0 +1,162 @@
+"""Operational space, Coriolis matrices, the regressor and base-invariant dynamics."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import numpy as np
+
+import phipsi as pp
+from benchmarks.files import FILES
+from benchmarks.measure import Contestant, Effort, race, timed
+from benchmarks.robots import Case, case, columns, load, pin
+from benchmarks.tables import Aim, Column, Section, at_least, at_most
+from tests.agreement.peers import pinocchio_model
+
+SIZE = 1024
+"""States in a batch: a regressor of 1 040 numbers for each of them takes 8.5 MB."""
+AIM = 10.0
+TWICE = 2.2
+TOOL = {"UR5": "tool0", "UR5*": "tool0", "space_arm*": "tool"}
+
+
+@dataclass(frozen=True)
+class Function:
+    """Nanoseconds per evaluation."""
+
+    robot: Annotated[str, Column("robot")]
+    function: Annotated[str, Column("function")]
+    phipsi: Annotated[float, Column("phipsi [ns]", "{:.1f}")]
+    batch: Annotated[float, Column("abaInParallel [ns]", "{:.0f}")]
+    ratio: Annotated[float, Column("ratio", "{:.1f}×")]
+    aim: Annotated[Aim | None, Column("aim")]
+    numbers: Annotated[int, Column("results")]
+    fill: Annotated[float, Column("fill [ns]", "{:.1f}")]
+    operations: Annotated[int, Column("operations")]
+    compiled: Annotated[float, Column("compile [s]", "{:.2f}")]
+
+
+@dataclass(frozen=True)
+class Invariant:
+    """Forward dynamics with a base and without."""
+
+    robot: Annotated[str, Column("robot")]
+    forward: Annotated[float, Column("forward_dynamics [ns]", "{:.1f}")]
+    phipsi: Annotated[float, Column("base_invariant [ns]", "{:.1f}")]
+    ratio: Annotated[float, Column("time", "{:.2f}×")]
+    aim: Annotated[Aim | None, Column("aim")]
+    operations: Annotated[int, Column("operations")]
+    work: Annotated[float, Column("work", "{:.2f}×")]
+    bound: Annotated[Aim | None, Column("aim")]
+    difference: Annotated[float, Column("difference", "{:.0e}")]
+
+
+def operational(effort: Effort) -> Section:
+    """UR5 on a fixed base and a free one, and a free-flyer with a seven-axis arm."""
+    found = []
+    for one in (load("UR5", SIZE), _free(), _space()):
+        aba = _aba(one)
+        for name, program, arguments, options in _functions(one):
+            effort.say(f"{one.name}, {name}")
+            kernel, compiled = timed(lambda p=program, c=one, o=options: p.compile(
+                c.robot, backend="llvm", threads=1, **o
+            ))  # fmt: skip
+            out = [np.empty((SIZE, *leaf.shape)) for leaf in kernel.results.leaves]
+            place = out if len(out) > 1 else out[0]
+            filled = [np.empty_like(y) for y in out]
+            times = race({
+                "phipsi": Contestant(lambda k=kernel, x=arguments, y=place: k(*x, out=y), SIZE),
+                "batch": aba,
+                "fill": Contestant(lambda y=filled: [a.fill(1.0) for a in y], SIZE),
+            }, effort)  # fmt: skip
+            ratio = times["batch"] / times["phipsi"]
+            found.append(Function(
+                one.name, name, times["phipsi"], times["batch"], ratio, at_least(ratio, AIM),
+                sum(y[0].size for y in out), times["fill"], kernel.graph.operations, compiled,
+            ))  # fmt: skip
+    text = (
+        f"Batch {SIZE:,}, one evaluation of each function against one of `pin.abaInParallel` for "
+        f"the same robot on one thread. `fill` is the time that `ndarray.fill` takes to write as "
+        f"many numbers as the function returns: where it comes near, memory is the limit. A call "
+        f"costs some 30 µs where forces are a mapping, or several results are written in place."
+    )
+    return Section("Operational space, Coriolis, regressor, base-invariant dynamics", text, found)
+
+
+def base_invariant(effort: Effort) -> Section:
+    """Free-flyers, small and large."""
+    found = []
+    for one in (_free(), _space(), load("Solo12*", SIZE), load("G1*", SIZE)):
+        effort.say(one.name)
+        plain, other = (
+            program.compile(one.robot, backend="llvm", threads=1)
+            for program in (pp.forward_dynamics, pp.base_invariant_forward_dynamics)
+        )
+        state, out = (one.q, one.v, one.tau), np.empty_like(one.v)
+        times = race({
+            "plain": Contestant(lambda k=plain, x=state, y=out: k(*x, out=y), SIZE),
+            "other": Contestant(lambda k=other, x=state, y=out: k(*x, out=y), SIZE),
+        }, effort)  # fmt: skip
+        time = times["other"] / times["plain"]
+        work = other.graph.operations / plain.graph.operations
+        a, b = plain(*state), other(*state)
+        found.append(Invariant(
+            one.name, times["plain"], times["other"], time, at_most(time, TWICE, "×"),
+            other.graph.operations, work, at_most(work, TWICE, "×"),
+            float((np.abs(a - b).max(1) / np.abs(a).max(1)).max()),
+        ))  # fmt: skip
+    text = (
+        f"`pp.base_invariant_forward_dynamics` over `pp.forward_dynamics`, batch {SIZE:,}; the "
+        f"difference is between the two."
+    )
+    return Section("Base-invariant forward dynamics", text, found)
+
+
+def _functions(one: Case) -> Iterator[tuple[str, Any, tuple[Any, ...], dict[str, Any]]]:
+    """Name, program, arguments and options of every function that the robot has."""
+    q, v, a, tau, tool = one.q, one.v, one.a, one.tau, TOOL[one.name]
+    forces = {tool: np.random.default_rng(1).standard_normal((SIZE, 6))}
+    named = {tool: np.zeros(6)}
+    yield "tip_force_accelerations", pp.tip_force_accelerations, (q, forces), {"forces": named}
+    yield "impact", pp.impact, (q, forces), {"impulses": named}
+    inverse = pp.operational_inertia_inverse
+    yield "operational_inertia_inverse, every body", inverse, (q,), {}
+    yield "operational_inertia_inverse, tool", inverse, (q,), {"frames": tool}
+    yield "operational_inertia, tool", pp.operational_inertia, (q,), {"frames": tool}
+    yield "operational_bias, tool", pp.operational_bias, (q, v), {"frames": tool}
+    yield "coriolis_product", pp.coriolis_product, (q, v, a), {}
+    yield "coriolis_matrix", pp.coriolis_matrix, (q, v), {}
+    yield "regressor", pp.regressor, (q, v, a), {}
+    if one.robot.hinges[0].kind.name != "free":
+        return
+    yield "operational_inertia, every body", pp.operational_inertia, (q,), {}
+    yield "dual_articulated_inertias", pp.dual_articulated_inertias, (q,), {}
+    invariant = pp.base_invariant_forward_dynamics
+    yield "base_invariant_forward_dynamics", invariant, (q, v, tau), {}
+    yield "link_accelerations", pp.link_accelerations, (q, v, tau), {}
+    X, V = pp.poses(one.robot, q), pp.velocities(one.robot, q, v)
+    yield "decoupled_forward_dynamics", pp.decoupled_forward_dynamics, (X, V, tau), {}
+
+
+def _aba(one: Case) -> Contestant:
+    pool, wide = pin.ModelPool(one.model, 1), columns(one.theirs())
+    q, v, _, tau = wide
+    result = np.empty((one.robot.nv, SIZE), order="F")
+    return Contestant(lambda: pin.abaInParallel(1, pool, q, v, tau, result), SIZE)
+
+
+def _free() -> Case:
+    """UR5 on a free base."""
+    path = str(FILES["UR5"].path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", pp.ModelWarning)
+        robot = pp.load(path, base="free")
+    return case("UR5*", robot, pin.buildModelFromUrdf(path, pin.JointModelFreeFlyer()), SIZE)
+
+
+def _space() -> Case:
+    robot = pp.robots.space_arm()
+    return case("space_arm*", robot, pinocchio_model(robot), SIZE)

@@ -1,0 +1,224 @@
+"""The descent of inverse kinematics: damped Newton steps, each a Gram solve in O(N)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import isfinite
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from phipsi.algorithms.kinematics import frame_of, motion_of, posed, resolved, weighted
+from phipsi.algorithms.newton_euler import collect
+from phipsi.algorithms.targets import Tasks, coordinates
+from phipsi.compile import repeat
+from phipsi.model import Robot
+from phipsi.spatial import ArticulatedInertia, Force, Motion, Transform
+from phipsi.spatial import rotation as rot
+from phipsi.sweeps import Forest, external_forces, forest, gather, inward, local, outward, program
+
+HELD = 1e12
+"""Armature of a joint that is held at its limit."""
+LEAST = 1e-10
+"""The least damping μ²: what no target asks to move then moves by rounding alone."""
+STILL = 1e-6
+"""Length of a step [rad, m] below which a posture has settled."""
+
+
+# ---- one frame and its target -------------------------------------------------------------------
+
+
+class Miss(NamedTuple):
+    """What a frame misses of its target: the weight W of its motion, the pull f = We of the motion
+    e still to make, both in its own axes; ½ e*We, |e| in position [m] and rotation [rad]."""
+
+    W: ArticulatedInertia
+    f: Force
+    energy: Any
+    position: Any
+    rotation: Any
+
+
+def miss(X: Transform, target: Transform, rows: Sequence[bool], w: Any) -> Miss:
+    """The miss of a frame at X in the rows [angular; linear] that count, with their weights w.
+
+    The linear part is e = R*(p' − p), and moves with the turning frame: ė = −(v + ω × e) is that of
+    the frame's point at the target. If all its rows count alike that is the same as in axes at
+    rest, where ė = −v.
+    """
+    ahead, on = X.inv @ target, np.array(rows, float)
+    turn, B = _turn(ahead.rotation, rows[:3]) if any(rows[:3]) else (rot.zero(), rot.identity())
+    step = on[3:] * ahead.position
+    A, L = (rot.scalars(np.diag(np.ones(3))) * (on[i] * w[i]) for i in (np.s_[:3], np.s_[3:]))
+    pull = L @ step
+    zero = rot.scalars(np.zeros((3, 3)))
+    there = rot.zero() if all(rows[3:]) else ahead.position
+    W = ArticulatedInertia(zero, zero, L).shifted(there)
+    W = W + ArticulatedInertia(rot.symmetric_product(B.T @ A, B), zero, zero)
+    f = Force(B.T @ (A @ turn) + rot.cross(there, pull), pull)
+    return Miss(W, f, 0.5 * (turn @ (A @ turn) + step @ pull), _norm(step), _norm(turn))
+
+
+def _turn(R: Any, rows: Sequence[bool]) -> tuple[Any, Any]:
+    """The rotation vector e still to make, R the target's axes in the frame's, and B, ė = −Bω.
+
+    Of three rows e = log R, of one its component. Two rows point the axis of the third to the
+    target's: e is the shortest turn there, any one if it is half a turn.
+    """
+    unit = rot.identity()
+    if sum(rows) == 3:
+        return rot.log(rot.quaternion_of(R)), unit
+    if sum(rows) == 1:
+        e = rot.log(rot.quaternion_of(R))
+        return np.array(rows, float) * e, np.stack([rot.log_translation(e, u) for u in unit], 1)
+    i, j = rows.index(False), rows.index(True)
+    along, across = R[i, i], rot.cross(unit[i], R[:, i])
+    s2 = across @ across
+    small = s2 < 1e-24
+    s = np.sqrt(np.where(small, 1.0, s2))
+    e = across * np.where(small, 1.0, np.arctan2(s, along) / s)
+    return e + unit[j] * np.where(np.logical_and(small, along < 0.0), np.pi, 0.0), unit
+
+
+def _norm(x: Any) -> Any:
+    return np.sqrt(x @ x)
+
+
+def lengthen(k: Any, parent: Any) -> dict[str, Any]:
+    """Length of the links from the world to here"""
+    return {"length": parent.length + _norm(k.hinge.placement.position)}
+
+
+def pulled(k: Any) -> dict[str, Any]:
+    """The pull on a body as a load"""
+    return {"load": k.f_ext}
+
+
+def motion(k: Any, parent: Any) -> dict[str, Any]:
+    """V = φ*V_p + H*v"""
+    return {"V": k.phi.T @ parent.V + k.H.T @ k.v}
+
+
+# ---- the iteration ------------------------------------------------------------------------------
+
+
+class Descent(NamedTuple):
+    """Where iterations have led: q (…, nq), how many it took, whether it is within the tolerance,
+    whether it stays there, E = Σ ½ e*We, and |e| in position and rotation of each frame (…, nf)."""
+
+    q: Any
+    iterations: Any
+    arrived: Any
+    settled: Any
+    energy: Any
+    position: Any
+    rotation: Any
+
+    def rows(self, at: Any) -> Descent:
+        """Some rows of it."""
+        return Descent(*(x[at] for x in self))
+
+    def put(self, at: Any, other: Descent) -> None:
+        """Go on at some rows with what is given for them; iterations add up."""
+        total = self.iterations[at] + other.iterations
+        for x, y in zip(self, other._replace(iterations=total), strict=True):
+            x[at] = y
+
+    def keep(self, at: Any, other: Descent) -> None:
+        """`put` it where it arrives or is closer; count its iterations elsewhere."""
+        better = (other.arrived > 0.0) | (other.energy < self.energy[at])
+        self.put(at[better], other.rows(better))
+        self.iterations[at[~better]] += other.iterations[~better]
+
+
+@program(shapes={"posture": ("nq",), "settings": (3,)}, static=("tasks",), joint_space=True)
+def descend(
+    robot: Robot, q: Any, targets: Any, settings: Any, tasks: Tasks, count: int, limits: bool, *,
+    weights: Any = None, posture: Any = None,
+) -> Descent:  # fmt: skip
+    """`count` steps δ = (Σ J*WJ + μ²I)⁻¹ Σ J*We, μ² = damping · E + ε, of which at most `most`.
+
+    E = Σ ½ e*We (Sugihara 2011): far from the targets a step along the gradient, near them one of
+    Newton ([SOA] 2). A posture is sought by δ₀ = q_rest − q:
+    δ = δ₀ + (Σ J*WJ + μ²I)⁻¹ Σ J*W(e − Jδ₀). Rows that have arrived stay. Targets are (…, 12 nf),
+    rotation by rows and position of each; settings (…, 3) are tolerance, damping and `most`;
+    weights (…, 6 nf). Metres count as parts of the robot's length. Cost O(N) a step.
+    """
+    tolerance, damping, most = settings
+    goals = [Transform(x[:9].reshape(3, 3), x[9:]) for x in targets.reshape(-1, 12)]
+    w = np.ones(6 * len(tasks)) if weights is None else weights
+    w = w.reshape(-1, 6) * np.append(np.ones(3), np.full(3, 1.0 / _length(robot, q, tasks) ** 2))
+    low, high = (robot.joint_data(x) if limits else None for x in ("lower", "upper"))
+
+    def missed(x: Forest) -> list[Miss]:
+        rows = zip(tasks, goals, w, strict=True)
+        return [miss(frame_of(x, name), goal, on, own) for (name, on), goal, own in rows]
+
+    def step(carry: Any, _: Any) -> Any:
+        q, n, _ = carry
+        x = posed(forest(robot, q, x=np.zeros(robot.nv)))
+        misses = missed(x)
+        wish = None if posture is None else robot.difference(q, np.clip(posture, low, high))
+        delta = _step(x, q, dict(zip(tasks, misses, strict=True)), wish, damping, limits)
+        settled = _arrived(misses, tolerance)
+        if posture is not None:
+            settled = np.logical_and(settled, delta @ delta <= STILL * STILL)
+        stays = np.logical_or(settled, n >= most)
+        new = np.clip(robot.integrate(q, delta), low, high)
+        return (np.where(stays, q, new), n + np.where(stays, 0.0, 1.0), 1.0 * settled), np.zeros(0)
+
+    (q, n, settled), _ = repeat(count, step, (q, np.zeros(()), np.zeros(())))
+    misses = missed(posed(forest(robot, q)))
+    arrived = 1.0 * _arrived(misses, tolerance)
+    return Descent(
+        q, n, arrived, arrived if posture is None else arrived * settled,
+        sum(m.energy for m in misses),
+        np.array([m.position for m in misses], object),
+        np.array([m.rotation for m in misses], object),
+    )  # fmt: skip
+
+
+def _step(x: Forest, q: Any, tasks: Any, wish: Any, damping: Any, limits: bool) -> Any:
+    """δ from what the tasks miss; joints at a limit that are pulled outward are held there."""
+    robot, pulls = x.robot, {name: m.f for (name, _), m in tasks.items()}
+    if wish is not None:
+        x = outward(motion, x.given(v=wish), V=Motion.zero())
+        for (name, _), m in tasks.items():
+            pulls[name] = m.f - m.W @ motion_of(x, name)
+    x = x.carrying(f_ext=external_forces(robot, {name: f.array for name, f in pulls.items()}))
+    energy = sum(m.energy for m in tasks.values())
+    A = np.full(robot.nv, damping * energy + LEAST, object)
+    if limits:
+        A = A + HELD * _held(robot, q, gather(inward(collect, local(pulled, x)), "T"))
+    weights = weighted(robot, {name: m.W for (name, _), m in tasks.items()})
+    delta = resolved(x.given(A=A).holding(M=weights))
+    return delta if wish is None else wish + delta
+
+
+def _held(robot: Robot, q: Any, g: Any) -> Any:
+    """One for every freedom that stands at a limit and is pulled outward by g, zero for others."""
+    low, high = robot.joint_data("lower"), robot.joint_data("upper")
+    out = np.full(robot.nv, 0.0, object)
+    for i, j in enumerate(coordinates(robot)):
+        if j >= 0 and (isfinite(low[j]) or isfinite(high[j])):
+            down = np.logical_and(q[j] <= low[j], g[i] < 0.0)
+            up = np.logical_and(q[j] >= high[j], g[i] > 0.0)
+            out[i] = 1.0 * np.logical_or(down, up)
+    return out
+
+
+def _length(robot: Robot, q: Any, tasks: Tasks) -> Any:
+    """The longest way along links from the world to one of the frames [m]; 1 m if it has none."""
+    x, longest = outward(lengthen, forest(robot, q), length=0.0), 0.0
+    for name, _ in tasks:
+        frame = robot.frame(name)
+        longest = np.maximum(longest, x.body(frame.body).length + _norm(frame.placement.position))
+    return np.where(longest > 1e-9, longest, 1.0)
+
+
+def _arrived(misses: Sequence[Miss], tolerance: Any) -> Any:
+    """Is every error within the tolerance?"""
+    worst = 0.0
+    for m in misses:
+        worst = np.maximum(worst, np.maximum(m.position, m.rotation))
+    return worst <= tolerance

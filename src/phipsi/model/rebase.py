@@ -1,0 +1,211 @@
+"""The same robot described from another base body ([BI] Appendix A).
+
+On the way from the old base to the new one every hinge is turned round and every body's frame moves
+to what is now its inboard hinge; the free hinge keeps its name and moves the new base.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from phipsi.conventions import WORLD
+from phipsi.model.builder import Builder
+from phipsi.model.robot import Frame, Hinge, ModelError, ModelWarning, Robot
+from phipsi.model.validate import NO_LIMIT
+from phipsi.spatial import Motion, Transform
+
+SYMMETRIC = ("armature", "damping", "stiffness")
+"""Numbers of a hinge that are a matrix on v: a multiple of the identity stays one when turned."""
+COMPONENT = ("friction", "backlash")
+"""Numbers that act on each component of v by itself."""
+SAME = 1e-12
+"""A frame this near to its body's own [m, rad] is that one."""
+
+
+@lru_cache(maxsize=64)
+def rerooted(robot: Robot, body: str) -> Robot:
+    """The robot with `body` as the base of its tree: same names, other frames of turned bodies.
+
+    Bodies whose frame moves keep the old one as a frame of their name. What cannot be said of a
+    hinge from its other side is refused, or dropped with a warning if it is a limit.
+    """
+    way = _way(robot, body)
+    if len(way) == 1:
+        return robot
+    moved = {h.child: out.placement for h, out in pairwise(way)}
+    moved[body] = robot.frame(body).placement
+    back = {name: C.inv for name, C in moved.items()}
+
+    def placed(name: str, pose: Transform) -> Transform:
+        return back[name] @ pose if name in back else pose
+
+    builder = Builder(robot.name, gravity=robot.gravity).add(robot)
+    builder.bodies = [
+        replace(b, inertia=back[b.name].congruence(b.inertia)) if b.name in back else b
+        for b in builder.bodies
+    ]
+    for h in robot.hinges:
+        builder.replace_hinge(h.name, placement=placed(h.parent, h.placement))
+    builder.replace_hinge(way[0].name, **_free(way[0]), child=body)
+    for h in way[1:]:
+        at = placed(h.child, Transform.identity())
+        builder.replace_hinge(h.name, parent=h.child, child=h.parent, placement=at, **_reversed(h))
+    frames = {name: Frame(name, name, pose) for name, pose in back.items()}
+    frames |= {f.name: replace(f, placement=placed(f.body, f.placement)) for f in builder.frames}
+    builder.frames = [f for f in frames.values() if f.name != f.body or not _own(f.placement)]
+    return builder.build()
+
+
+def _way(robot: Robot, body: str) -> list[Hinge]:
+    """The hinges from the free one to the body's inboard hinge."""
+    i = robot.body_index(body)
+    if i < 0:
+        raise ModelError(f"{WORLD!r} is no body that could be the base; name a body")
+    way: list[Hinge] = []
+    while i >= 0:
+        way.append(robot.hinges[i])
+        i = robot.parents[i]
+    root = way[-1]
+    if root.kind.name != "free" or np.any(np.asarray(root.armature) != 0.0):
+        raise ModelError(
+            f"body {body!r} cannot be the base: root joint {root.name!r} is not free (load with "
+            "base='free', or give the root a free hinge without armature)"
+        )
+    return way[::-1]
+
+
+def _own(pose: Transform) -> bool:
+    return bool(np.abs(np.asarray(pose.matrix, float) - np.eye(4)).max() <= SAME)
+
+
+# ---- the numbers of a hinge, from its other side -------------------------------------------------
+
+
+def _free(h: Hinge) -> dict[str, Any]:
+    """The free hinge, which moves another body now."""
+    for name in (*SYMMETRIC, *COMPONENT):
+        if np.any(np.asarray(getattr(h, name)) != 0.0):
+            raise _unsayable(h, name, "would act on the new base, give zero or an external force")
+    return {"rest": np.array(h.kind.neutral), **_limits(h, [None] * h.kind.nq, [None] * h.kind.nv)}
+
+
+def _reversed(h: Hinge) -> dict[str, Any]:
+    """The axes and numbers of a hinge that is turned round."""
+    R = h.kind.reversal
+    new: dict[str, Any] = {"axes": R.axes(h.axes), **_limits(h, R.q, R.v)}
+    for name in (*SYMMETRIC, *COMPONENT):
+        old = np.asarray(getattr(h, name), float)
+        turned = [i for i in R.alike if name in SYMMETRIC]
+        mixed = [i for i, source in enumerate(R.v) if source is None and i not in turned]
+        if np.ptp(old[turned]) if turned else False:
+            raise _unsayable(h, name, f"needs equal numbers for {_listed(turned)}")
+        if np.any(old[mixed] != 0.0):
+            raise _unsayable(h, name, f"needs zero for {_listed(mixed)}")
+        new[name] = np.array([old[i if s is None else s] for i, s in enumerate(R.v)])
+    return {**new, "rest": np.array(R.coordinates(np.asarray(h.rest, float)), float)}
+
+
+def _limits(h: Hinge, q: Any, v: Any) -> dict[str, Any]:
+    """The limits, where a coordinate of the other side is one of this side."""
+    new: dict[str, Any] = {}
+    dropped = []
+    for names, sources in ((("lower", "upper"), q), (("velocity", "effort"), v)):
+        for name in names:
+            old, none = np.asarray(getattr(h, name), float), NO_LIMIT[name]
+            new[name] = np.array([none if s is None else old[s] for s in sources])
+            if any(s is None and x != none for x, s in zip(old, sources, strict=True)):
+                dropped.append(name)
+    if dropped:
+        warnings.warn(
+            f"hinge {h.name!r} is {h.kind.name}: its limits ({', '.join(dropped)}) cannot be said "
+            "of another base and are dropped where coordinates mix",
+            ModelWarning,
+            stacklevel=5,
+        )
+    return new
+
+
+def _unsayable(h: Hinge, field: str, needs: str) -> ModelError:
+    return ModelError(
+        f"hinge {h.name!r} is {h.kind.name} with {field} {np.asarray(getattr(h, field)).tolist()}: "
+        f"another base cannot have that; {field} {needs}"
+    )
+
+
+def _listed(freedoms: list[int]) -> str:
+    return f"freedoms {', '.join(map(str, freedoms))}"
+
+
+# ---- states and forces ---------------------------------------------------------------------------
+
+
+def base(robot: Robot, other: Robot) -> tuple[str, str]:
+    """The bodies that are base in `robot` and in `other` of the tree that is rooted anew; of the
+    first tree if none is."""
+    roots = [h for h, p in zip(robot.hinges, robot.parents, strict=True) if p < 0]
+    pairs = [(h.child, other.hinge(h.name).child) for h in roots]
+    return next((pair for pair in pairs if pair[0] != pair[1]), pairs[0])
+
+
+def configuration(robot: Robot, other: Robot, q: Any, pose: Transform) -> Any:
+    """q in the other description, the new base being at `pose` in the world."""
+
+    def at_base(back: Hinge) -> Any:
+        return list(back.kind.coordinates(back, back.placement.inv @ pose))
+
+    return _seen(
+        robot, other, "q", q, at_base, lambda h, _, x: list(h.kind.reversal.coordinates(x))
+    )
+
+
+def velocity(robot: Robot, other: Robot, q: Any, v: Any, V: Motion) -> Any:
+    """v in the other description, V the velocity of the new base."""
+    return _seen(
+        robot, other, "v", v, lambda back: V.array,
+        lambda h, back, x: h.kind.reversal.velocity(h, back, q[h.q], x),
+    )  # fmt: skip
+
+
+def acceleration(robot: Robot, other: Robot, q: Any, v: Any, a: Any, alpha: Motion) -> Any:
+    """a in the other description, alpha the acceleration of the new base."""
+    return _seen(
+        robot, other, "v", a, lambda back: alpha.array,
+        lambda h, back, x: h.kind.reversal.acceleration(h, back, q[h.q], v[h.v], x),
+    )  # fmt: skip
+
+
+def force(robot: Robot, other: Robot, q: Any, tau: Any) -> Any:
+    """tau in the other description, without the force on the old base."""
+    return _seen(
+        robot, other, "v", tau, lambda back: np.full(6, 0.0, object),
+        lambda h, back, x: h.kind.reversal.force(h, back, q[h.q], x),
+    )  # fmt: skip
+
+
+def _seen(
+    robot: Robot,
+    other: Robot,
+    part: str,
+    values: Any,
+    at_base: Callable[[Hinge], Any],
+    turned: Callable[[Hinge, Hinge, Any], Any],
+) -> Any:
+    out = np.full(other.nq if part == "q" else other.nv, 0.0, object)
+    for h, back in _pairs(robot, other):
+        own = np.asarray(values)[getattr(h, part)]
+        if h.child != back.child:
+            own = at_base(back) if h.parent == WORLD else turned(h, back, own)
+        out[getattr(back, part)] = own
+    return out
+
+
+def _pairs(robot: Robot, other: Robot) -> Iterator[tuple[Hinge, Hinge]]:
+    by_name = {h.name: h for h in other.hinges}
+    return ((h, by_name[h.name]) for h in robot.hinges)

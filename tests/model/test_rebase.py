@@ -1,0 +1,269 @@
+"""Every body in turn as the base: the mechanics stay, and states and forces go over."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import phipsi as pp
+from phipsi.model import KINDS
+from tests.agreement.test_hinges import pin, pinocchio_model
+from tests.zoo import MOVING, State, close, random_forest
+
+seeds = pytest.mark.parametrize("seed", range(6))
+
+
+@pytest.fixture(autouse=True)
+def interpreted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many small robots: no machine code."""
+    monkeypatch.setenv("PHIPSI_BACKEND", "numpy")
+
+
+def sayable(h: pp.Hinge) -> dict[str, Any]:
+    """Numbers of a hinge that another base can have, as many as there are."""
+    R, new = h.kind.reversal, {}
+    for name in ("armature", "damping", "stiffness", "friction", "backlash"):
+        old = np.array(getattr(h, name), float)
+        mixed = [i for i, source in enumerate(R.v) if source is None]
+        old[mixed] = 0.0
+        if name in ("armature", "damping", "stiffness"):
+            old[list(R.alike)] = 0.3
+        new[name] = old * (h.parent != "world")
+    return new
+
+
+def flyer(seed: int, n: int = 5, **options: Any) -> pp.Robot:
+    """A forest of free trees, each hinge with data that can be said from both sides."""
+    robot = random_forest(seed, n, roots=("free",), **options)
+    builder = robot.edit()
+    for h in robot.hinges:
+        builder.replace_hinge(h.name, **sayable(h))
+    return builder.build()
+
+
+@seeds
+def test_dynamics_do_not_depend_on_the_base(seed: int) -> None:
+    robot = flyer(seed)
+    s = State(robot, seed=seed)
+    wrenches = {b.name: f for b, f in zip(robot.bodies, s.external, strict=True)}
+    a = pp.forward_dynamics(robot, s.q, s.v, s.tau, external=wrenches)
+    energy = pp.kinetic_energy(robot, s.q, s.v)
+    springs = pp.passive_forces(robot, s.q, s.v)
+    for body in robot.bodies:
+        other = pp.rebase(robot, body.name)
+        q, v = other.state(s.q, s.v)
+        tau = other.force(s.q, s.tau)
+        found = pp.forward_dynamics(other.robot, q, v, tau, external=wrenches)
+        close(found, other.acceleration(s.q, s.v, a), 1e-9)
+        close(v @ tau, s.v @ s.tau)
+        close(pp.kinetic_energy(other.robot, q, v), energy)
+        close(pp.passive_forces(other.robot, q, v), other.force(s.q, springs))
+
+
+def test_every_body_in_turn_accelerates_as_in_pinocchio() -> None:
+    """The free hinge of the rebased robot is accelerated as that body of Pinocchio's model is."""
+    robot = flyer(2, 6, kinds=("revolute", "prismatic", "spherical"), massless=False)
+    model = pinocchio_model(robot)
+    data, s = model.createData(), State(robot)
+    q, v, tau = pp.interop.to_pinocchio(robot, s.q, s.v, tau=s.tau, joints=model)
+    pin.forwardKinematics(model, data, q, v, pin.aba(model, data, q, v, tau))
+    for i, body in enumerate(robot.bodies):
+        other = pp.rebase(robot, body.name)
+        q2, v2 = other.state(s.q, s.v)
+        a2 = pp.forward_dynamics(other.robot, q2, v2, other.force(s.q, s.tau))
+        free = next(h for h in other.robot.hinges if h.child == body.name)
+        close(a2[free.v], [*data.a[i + 1].angular, *data.a[i + 1].linear])
+
+
+@seeds
+def test_every_body_and_frame_stays_where_it_is(seed: int) -> None:
+    robot = flyer(seed)
+    s = State(robot, seed=seed)
+    names = [*(b.name for b in robot.bodies), *robot.frames]
+    for body in robot.bodies:
+        other = pp.rebase(robot, body.name)
+        q, v = other.state(s.q, s.v)
+        assert {h.name for h in other.robot.hinges} == {h.name for h in robot.hinges}
+        root = next(h for h in other.robot.hinges if h.child == body.name)
+        assert root.kind is KINDS["free"] and root.parent == "world"
+        for name in names:
+            close(pp.frame_pose(other.robot, q, name), pp.frame_pose(robot, s.q, name))
+            close(
+                pp.frame_velocity(other.robot, q, v, name),
+                pp.frame_velocity(robot, s.q, s.v, name),
+            )
+
+
+@seeds
+def test_mass_matrix_and_forces_by_the_map_of_velocities(seed: int) -> None:
+    """𝓜' = T⁻*𝓜T⁻¹ and tau' = T⁻*tau with T column by column, P'(base) = P + S = Λ."""
+    robot = flyer(seed)
+    s = State(robot, seed=seed)
+    mass, unit = pp.mass_matrix(robot, s.q), np.eye(robot.nv)
+    P, S = pp.articulated_inertias(robot, s.q).P, pp.dual_articulated_inertias(robot, s.q).S
+    for i, body in enumerate(robot.bodies):
+        other = pp.rebase(robot, body.name)
+        q, columns = other.state(np.tile(s.q, (robot.nv, 1)), unit)
+        inverse = np.linalg.inv(columns.T)
+        close(pp.mass_matrix(other.robot, q[0]), inverse.T @ mass @ inverse, 1e-9)
+        close(other.force(s.q, s.tau), inverse.T @ s.tau)
+        k = other.robot.body_index(body.name)
+        close(pp.articulated_inertias(other.robot, q[0]).P[k], P[i] + S[i], 1e-9)
+
+
+@seeds
+def test_there_and_back(seed: int) -> None:
+    robot = flyer(seed)
+    s = State(robot, batch=(2,), seed=seed)
+    for body in robot.bodies:
+        other = pp.rebase(robot, body.name)
+        q2, v2 = other.state(s.q, s.v)
+        q, v = other.original(q2, v2)
+        close(v, s.v)
+        close(pp.poses(robot, q), pp.poses(robot, s.q))
+        assert np.abs(robot.difference(q, s.q)).max() < 1e-7  # q and −q are one rotation
+        close(other.inverse.force(q2, other.force(s.q, s.tau)), s.tau)
+        a2 = other.acceleration(s.q, s.v, s.a)
+        close(other.inverse.acceleration(q2, v2, a2), s.a)
+        again = pp.rebase(other.robot, next(h.child for h in robot.hinges if h.parent == "world"))
+        if len([p for p in robot.parents if p < 0]) == 1:
+            q3, v3 = again.state(q2, v2)
+            assert {h.name: h.child for h in again.robot.hinges} == {
+                h.name: h.child for h in robot.hinges
+            }
+            assert dict(again.robot.frames).keys() == dict(robot.frames).keys()
+            close(pp.kinetic_energy(again.robot, q3, v3), pp.kinetic_energy(robot, s.q, s.v))
+
+
+@seeds
+def test_accelerations_are_the_rates_of_velocities(seed: int) -> None:
+    robot = flyer(seed, 4)
+    s = State(robot, seed=seed)
+    step = 1e-5
+    for body in robot.bodies:
+        other = pp.rebase(robot, body.name)
+        ahead, behind = (
+            other.state(robot.integrate(s.q, t * s.v), s.v + t * s.a)[1] for t in (step, -step)
+        )
+        rate = (ahead - behind) / (2 * step)
+        close(other.acceleration(s.q, s.v, s.a), rate, 1e-6)
+        _, v = other.state(s.q, s.v)
+        q_ahead = other.state(robot.integrate(s.q, step * s.v), s.v)[0]
+        q_behind = other.state(robot.integrate(s.q, -step * s.v), s.v)[0]
+        close(other.robot.difference(q_behind, q_ahead) / (2 * step), v, 1e-6)
+
+
+@pytest.mark.parametrize("kind", MOVING)
+def test_each_kind_turned_round(kind: str) -> None:
+    """Pose and velocity of a hinge from the other side, on a robot of two bodies."""
+    robot = flyer(3, 2, kinds=(kind,), branching=False, massless=False)
+    s = State(robot, batch=(3,))
+    other = pp.rebase(robot, "body1")
+    q, v = other.state(s.q, s.v)
+    h, back = robot.hinge("hinge1"), other.robot.hinge("hinge1")
+    assert (back.kind, back.parent, back.child) == (h.kind, "body1", "body0")
+    if h.kind.nv == 1:
+        assert (q[:, back.q] == s.q[:, h.q]).all() and (v[:, back.v] == s.v[:, h.v]).all()
+    close(pp.kinetic_energy(other.robot, q, v), pp.kinetic_energy(robot, s.q, s.v))
+    for name in ("body0", "body1", "tool"):
+        close(pp.frame_pose(other.robot, q, name), pp.frame_pose(robot, s.q, name))
+
+
+def test_the_base_itself_is_the_same_robot() -> None:
+    robot = pp.robots.space_arm()
+    other = pp.rebase(robot, robot.bodies[0].name)
+    assert other.robot == robot
+    s = State(robot)
+    for found, given in zip(other.state(s.q, s.v), (s.q, s.v), strict=True):
+        assert (found == given).all()
+    assert (other.force(s.q, s.tau) == s.tau).all()
+    assert (other.acceleration(s.q, s.v, s.a) == s.a).all()
+
+
+def test_data_of_hinges_go_over() -> None:
+    robot = (
+        pp.Builder("pair")
+        .body("a", mass=1, inertia=(1, 1, 1))
+        .body("b", mass=2, inertia=(1, 2, 2))
+        .body("c", mass=2, inertia=(1, 2, 2))
+        .hinge("float", "free", "world", "a")
+        .hinge("u", "universal", "a", "b", axis=[(1, 0, 0), (0, 1, 0)], lower=(-1, -2),
+               upper=(1, 2), armature=(0.1, 0.2), effort=(3, 4), rest=(0.5, 0.6))
+        .hinge("r", "revolute", "b", "c", axis=(0, 0, 1), lower=-0.5, upper=2.5, velocity=7,
+               friction=0.1, backlash=0.01, mimic=pp.Mimic("u", 2.0))
+        .build()
+    )  # fmt: skip
+    other = pp.rebase(robot, "c").robot
+    u, r = other.hinge("u"), other.hinge("r")
+    found = [list(getattr(u, name)) for name in ("lower", "upper", "armature", "effort", "rest")]
+    assert found == [[-2, -1], [2, 1], [0.2, 0.1], [4, 3], [0.6, 0.5]]
+    assert [list(axis) for axis in u.axes] == [[0, -1, 0], [-1, 0, 0]]
+    assert (r.lower, r.upper, r.velocity, r.friction, r.backlash) == (-0.5, 2.5, 7, 0.1, 0.01)
+    assert r.mimic == pp.Mimic("u", 2.0)
+
+
+def ball(kind: str, **numbers: Any) -> pp.Robot:
+    return (
+        pp.Builder("ball")
+        .body("a", mass=1, inertia=(1, 1, 1))
+        .body("b", mass=2, inertia=(1, 2, 2))
+        .hinge("float", "free", "world", "a")
+        .hinge("joint", kind, "a", "b", axis=(0, 0, 1) if kind == "planar" else None, **numbers)
+        .build()
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "numbers", "words"),
+    [
+        ("spherical", {"armature": (1, 1, 2)}, "'joint' is spherical with armature .* equal"),
+        ("spherical", {"friction": 1}, "'joint' is spherical with friction .* zero"),
+        ("planar", {"stiffness": (1, 1, 0)}, "'joint' is planar with stiffness .* zero"),
+        ("free", {"damping": (1, 1, 1, 0, 0, 1)}, "'joint' is free with damping .* zero"),
+    ],
+)
+def test_what_cannot_be_said_from_the_other_side_is_refused(
+    kind: str, numbers: Any, words: str
+) -> None:
+    with pytest.raises(pp.ModelError, match=words):
+        pp.rebase(ball(kind, **numbers), "b")
+
+
+def test_limits_that_cannot_be_kept_are_dropped_with_a_warning() -> None:
+    robot = ball("planar", lower=(-1, -1, -2), upper=(1, 1, 2))
+    with pytest.warns(pp.ModelWarning, match=r"'joint' is planar: its limits \(lower, upper\)"):
+        other = pp.rebase(robot, "b").robot
+    assert list(other.hinge("joint").upper) == [np.inf, np.inf, 2]
+
+
+def test_bases_that_cannot_be() -> None:
+    with pytest.raises(pp.ModelError, match=r"root joint .* is not free"):
+        pp.rebase(pp.robots.puma560(), pp.robots.puma560().bodies[2].name)
+    robot = pp.robots.space_arm()
+    with pytest.raises(pp.ModelError, match="no body 'hat'"):
+        pp.rebase(robot, "hat")
+    with pytest.raises(pp.ModelError, match="'world' is no body"):
+        pp.rebase(robot, "world")
+    h = robot.hinges[0]
+    damped = robot.edit().replace_hinge(h.name, damping=np.ones(6)).build()
+    with pytest.raises(pp.ModelError, match=f"{h.name!r} is free with damping"):
+        pp.rebase(damped, robot.bodies[3].name)
+
+
+def test_a_base_with_a_frame_of_its_own_name() -> None:
+    """The free hinge moves the body's frame, not the one that people call by its name."""
+    plain = pp.robots.space_arm()
+    root, tip = plain.bodies[0].name, plain.bodies[-1].name
+    robot = plain.edit().frame(root, root, position=(0.1, 0.2, 0.3), rpy=(0.4, 0.5, 0.6)).build()
+    s = State(robot)
+    other = pp.rebase(robot, tip)
+    q, v = other.state(s.q, s.v)
+    a = pp.forward_dynamics(robot, s.q, s.v, s.tau)
+    found = pp.forward_dynamics(other.robot, q, v, other.force(s.q, s.tau))
+    close(found, other.acceleration(s.q, s.v, a), 1e-9)
+    close(other.original(q, v)[1], s.v)
+    close(other.inverse.force(q, other.force(s.q, s.tau)), s.tau)
+    assert replace(other, robot=robot).robot is robot
