@@ -30,6 +30,9 @@ class Record:
         """A new record with more fields."""
         return Record({**self.__dict__, **fields})
 
+    def _known(self) -> dict[str, Any]:
+        return {name: x for name, x in self.__dict__.items() if not name.startswith("_")}
+
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(
             f"no sweep has given body {self.__dict__.get('name', WORLD)!r} a field {name!r}; "

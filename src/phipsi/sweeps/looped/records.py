@@ -42,7 +42,7 @@ class LoopedRecord(Record):
 
     def extended(self, fields: dict[str, Any]) -> LoopedRecord:
         """A new record with more fields."""
-        return LoopedRecord(self._sweep, self._kind, self._x, fields)
+        return LoopedRecord(self._sweep, self._kind, self._x, {**self._known(), **fields})
 
 
 class BodyRecord(Record):
@@ -101,5 +101,4 @@ class BodyRecord(Record):
 
     def extended(self, fields: dict[str, Any]) -> BodyRecord:
         """A new record with more fields."""
-        new = {k: v for k, v in self.__dict__.items() if not k.startswith("_")}
-        return BodyRecord(self._x, self._i, {**new, **fields})
+        return BodyRecord(self._x, self._i, {**self._known(), **fields})
