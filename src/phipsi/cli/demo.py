@@ -103,8 +103,7 @@ def rows(robot: pp.Robot, rng: np.random.Generator) -> Iterator[Row]:
     y = pp.mass_matrix_solve(robot, q, x)
     yield _row("‖𝓜⁻¹x‖ in O(N)", _norm(y), "", "𝓜 (𝓜⁻¹x) = x", _apply(M, y), x)
 
-    tool = o.J("tool")
-    felt = (tool @ o.mass.inv @ tool.T).inv.on(robot, q).matrix()
+    felt = pp.operational_inertia(robot, q, "tool")
     J = pp.jacobian(robot, q, "tool")
     dense = np.linalg.inv(J @ inverse @ J.swapaxes(-1, -2))
     yield _row("mass felt at the tool", felt[:, 3, 3], "kg", "(J𝓜⁻¹J*)⁻¹", felt, dense, 1e-8)
@@ -125,6 +124,17 @@ def rows(robot: pp.Robot, rng: np.random.Generator) -> Iterator[Row]:
     yield _row("‖bias force‖", _norm(bias), "", "τ − 𝓜 a", bias, tau - _apply(M, a))
     again = pp.inverse_dynamics(robot, q, v, a)
     yield _row("‖accelerations a‖", _norm(a), "", "inverse dynamics = τ", again, tau)
+    links, base = pp.link_accelerations(robot, q, v, tau), pp.accelerations(robot, q, v, a)
+    yield _row("that of the last link", _norm(links[:, -1]), "", "every link as base", links, base)
+    hand = pp.rebase(robot, robot.bodies[-1].name)
+    there = pp.forward_dynamics(hand.robot, *hand.state(q, v), hand.force(q, tau))
+    mapped = hand.acceleration(q, v, a)
+    yield _row("‖a‖ with it as base", _norm(there), "", "a, mapped", there, mapped, 1e-8)
+    goal = pp.frame_pose(robot, q, "tool")
+    found = pp.inverse_kinematics(robot, q + 0.1 * _shape(robot), {"tool": goal})
+    reached = pp.frame_pose(robot, found.q, "tool")
+    steps = found.iterations
+    yield _row("steps back to p", steps, "", "the pose of the tool", reached, goal, 1e-7)
     power, T_rate = _dot(v, tau), _rate(lambda q, v: pp.kinetic_energy(robot, q, v), robot, q, v, a)
     yield _row("power of τ", power, "W", "rate of the energy", power, T_rate, 1e-6)
 
@@ -187,6 +197,11 @@ def _rate(f: Callable[[Any, Any], Any], robot: pp.Robot, q: Any, v: Any, a: Any 
     dt = 1e-3
     at = [f(robot.integrate(q, s * dt * v), v + s * dt * a) for s in (-2, -1, 1, 2)]
     return (at[0] - 8 * at[1] + 8 * at[2] - at[3]) / (12 * dt)
+
+
+def _shape(robot: pp.Robot) -> Any:
+    """One for each coordinate of a joint, zero for those of the base."""
+    return np.where(np.arange(robot.nq) < 7, 0.0, 1.0)
 
 
 def _apply(A: Any, x: Any) -> Any:
