@@ -24,6 +24,7 @@ PROGRAMS: dict[str, dict[str, Any]] = {
     **{name: {} for name in WHOLE},
     "mass_matrix_solve": {}, "mass_matrix_logdet": {}, "coriolis_product": {},
     "kinetic_energy": {}, "poses": {}, "velocities": {}, "center_of_mass": {},
+    "operational_inertia_inverse": {}, "jacobian_gram": {},
 }  # fmt: skip
 PACKAGED = ("double_pendulum", "puma560", "space_arm", "quadruped", "flexible_link_arm")
 REAL: dict[str, tuple[str, Literal["fixed", "free"]]] = {

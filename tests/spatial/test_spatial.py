@@ -26,6 +26,7 @@ from phipsi.spatial import (
     Pivot,
     RigidMotion,
     Rotation,
+    SemiPivot,
     SpatialInertia,
     Transform,
     Turn,
@@ -684,3 +685,32 @@ def test_perpendicular_completes_a_triple() -> None:
         frame = np.stack((a, b, u), axis=1)
         assert_allclose(frame.T @ frame, np.eye(3), atol=1e-15)
         assert np.linalg.det(frame) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_semidefinite_systems_are_solved_where_they_can_be(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    E = rng.normal(size=(3, 5)) * 10.0 ** rng.uniform(-3, 3, 5)
+    A, b = E.T @ E, E.T @ rng.normal(size=3)
+    pivot = SemiPivot(A.astype(object))
+    x = np.array(pivot.solve(b.astype(object)), float)
+    assert np.abs(A @ x - b).max() <= 1e-9 * np.abs(b).max()
+    assert not pivot.regular and 0.0 <= pivot.smallest < 1e-11
+    full = SemiPivot((A[:3, :3]).astype(object))
+    assert full.regular and full.smallest <= 1.0
+
+
+def test_rows_that_are_rounding_alone_count_as_zero() -> None:
+    E = np.array([[1.0, 1e-17], [0.0, 3e-17]])
+    pivot = SemiPivot((E.T @ E).astype(object))
+    assert not pivot.regular and pivot.inverse[1] == 0.0
+    assert SemiPivot(np.zeros((2, 2), object)).smallest == 0.0
+
+
+def test_congruence_of_an_inverse() -> None:
+    rng = np.random.default_rng(0)
+    B, E = rng.normal(size=(4, 4)), rng.normal(size=(4, 3))
+    D = B @ B.T
+    found = Pivot(D.astype(object)).congruence(E.astype(object))
+    assert np.abs(found.astype(float) - E.T @ np.linalg.solve(D, E)).max() < 1e-9
+    assert (found == found.T).all()

@@ -341,3 +341,54 @@ def test_arrays_that_are_not_aligned() -> None:
     assert kernel(q, v, tau, out=out) is out
     close(out, expected, 0.0)
     close(kernel(q.astype(">f8"), v, tau), expected, 0.0)
+
+
+def test_options_by_place_or_name_as_lists_or_tuples_are_told_apart() -> None:
+    @pp.program(static=("factors",))
+    def scaled(robot: pp.Robot, factors: Any, q: Any) -> Any:
+        return q * sum(factors)
+
+    robot = pp.robots.double_pendulum()
+    q = np.array([1.0, 2.0])
+    for _ in range(3):  # learnt, then short
+        assert scaled(robot, [1.0, 2.0], q).tolist() == [3.0, 6.0]
+        assert scaled(robot, (2.0, 3.0), q).tolist() == [5.0, 10.0]
+        assert scaled(robot, factors=[4.0], q=q).tolist() == [4.0, 8.0]
+        assert scaled(robot, [1.0, 2.0], q[None]).shape == (1, 2)
+
+
+def test_verify_sees_every_call_but_those_inside_a_trace() -> None:
+    seen = []
+
+    def verify(result: Any, args: Any, kwargs: Any) -> Any:
+        seen.append((len(args), kwargs))
+        if np.ndim(result) == 1 and np.isnan(result).any():
+            raise pp.SingularError("no root")
+        return result
+
+    @pp.program(verify=verify)
+    def root(robot: pp.Robot, q: Any, *, twice: bool = False) -> Any:
+        return np.sqrt(q) * (2.0 if twice else 1.0)
+
+    @pp.program
+    def outer(robot: pp.Robot, q: Any) -> Any:
+        return root(robot, q)
+
+    robot = pp.robots.double_pendulum()
+    assert root(robot, np.array([4.0, 9.0]), twice=True).tolist() == [4.0, 6.0]
+    assert seen == [(2, {"twice": True})]
+    with pytest.raises(pp.SingularError, match="no root"):
+        root(robot, np.array([4.0, -9.0]))
+    assert np.isnan(root(robot, np.array([[4.0, -9.0]])))[0, 1]
+    assert np.isnan(outer(robot, np.array([4.0, -9.0])))[1]
+
+
+def test_extremes_and_truth_of_arrays_inside_a_program() -> None:
+    @pp.program(shapes={"x": (2, 3)})
+    def found(robot: pp.Robot, x: Any) -> Any:
+        whole = [np.max(x), np.min(x), np.any(x > 4.0), np.all(x > 4.0)]
+        return np.concatenate([np.array(whole), np.max(x, axis=0), np.min(x, axis=1)])
+
+    x = np.arange(6.0).reshape(2, 3) * np.array([[1.0], [-1.0]])
+    expected = [2.0, -5.0, 0.0, 0.0, *x.max(0), *x.min(1)]
+    assert found(pp.robots.double_pendulum(), x).tolist() == expected
