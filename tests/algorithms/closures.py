@@ -33,7 +33,7 @@ def across(robot: pp.Robot, c: Any, q: np.ndarray) -> np.ndarray:
 
 def hinge_columns(loop: pp.Loop, X: np.ndarray) -> np.ndarray:
     """H* of the cut joint, in the axes of a, written out by hand."""
-    axes = [np.array(u, float) for u in loop.axis]
+    axes = [np.array(u, float) for u in loop.axes]
     zero = np.zeros(3)
     columns: list[Any] = []  # a weld
     match loop.free:
@@ -66,7 +66,7 @@ def transmitted(c: Any, X: np.ndarray) -> np.ndarray:
         touching[:3, :3], touching[:3, 3] = R, -c.radius * R[:, 2]
         return carry(touching) @ unit
     if not isinstance(c.free, str):
-        return np.array(c.free).T
+        return np.array(c.free)
     H = hinge_columns(c, X)
     return null_space(H.T) if H.size else np.eye(6)
 

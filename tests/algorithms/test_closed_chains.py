@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -173,3 +175,80 @@ def test_cost_is_linear_in_the_length_of_the_loop() -> None:
             pp.closed_chain_dynamics.graph(robot, loops=[pp.Loop("tool", "world")]).operations
         )
     assert counts[2] - counts[1] == pytest.approx(counts[1] - counts[0], rel=0.02)
+
+
+def test_loops_are_plain_data() -> None:
+    loops = [
+        pp.Loop("a", "b"),
+        pp.Loop("a", "b", free="planar", axis=(0, 0, 2)),
+        pp.Loop("a", "b", free="universal", axis=((1, 0, 0), (1, 2, 0))),
+        pp.Loop("a", "b", free=np.triu(np.ones((6, 6)))),
+        pp.Grasp("a", "b", "rolling", radius=0.1),
+    ]
+    for loop in loops:
+        loop.forces(pp.Transform.identity())
+        again = pickle.loads(pickle.dumps(loop))
+        assert again == loop and hash(again) == hash(loop)
+        assert replace(loop, a="x").b == "b"
+        names = {"Loop": pp.Loop, "Grasp": pp.Grasp, "inf": np.inf}
+        assert eval(repr(loop), names) == loop
+    assert len(set(loops)) == 5
+    flipped = pp.Loop("a", "b", free=-np.eye(6)[:, :2])
+    assert hash(flipped) == hash(pp.Loop("a", "b", free=0.0 - np.eye(6)[:, :2]))
+
+
+@pytest.mark.parametrize("contact", ["point", "soft_finger", "rolling"])
+def test_errors_are_of_what_is_held_and_rates_are_their_derivatives(contact: str) -> None:
+    builder = pp.Builder("two")
+    for name in "ab":
+        builder.body(name, mass=1.0, inertia=(1, 1, 1)).hinge(name, "free", "world", name)
+    robot = builder.build()
+    s = State(robot)
+    radius = 0.1 if contact == "rolling" else 0.0
+    grasp = [pp.Grasp("a", "b", contact, radius=radius)]
+    q, v, error = pp.close_loops(robot, grasp, s.q, s.v)
+    assert error < 1e-12
+    step = 1e-5
+    ahead, behind = (
+        pp.loop_opening(robot, grasp, robot.integrate(q, k * step * v), v).error for k in (1, -1)
+    )
+    close((ahead - behind) / (2 * step), np.zeros(ahead.shape), 1e-6)
+
+
+def test_wrist_singularities_are_told_however_small_the_pivots_before_are() -> None:
+    robot = pp.robots.puma560()
+    q, v = robot.random_state(0, (2000,))
+    q[:, 4] = 0.0
+    assert np.isnan(pp.operational_inertia(robot, q, "tool")).any(axis=(1, 2)).all()
+    single = pp.operational_inertia(robot, q.astype(np.float32), "tool")
+    assert np.isnan(single).any(axis=(1, 2)).mean() > 0.99  # rounding of q moves it off
+    found = pp.closed_chain_dynamics(robot, [pp.Loop("tool", "world")], q, 0 * v, v)
+    assert not found.well_posed.any() and (found.pivot == 0.0).all()
+    q[:, 4] = 1e-3
+    assert not np.isnan(pp.operational_inertia(robot, q, "tool")).any()
+
+
+def test_a_frame_that_is_locked_has_no_effective_inertia() -> None:
+    robot = pp.robots.seven_axis_arm()
+    q, _ = robot.random_state(1, (1000,))
+    loop = [pp.Loop("tool", "world", free="spherical")]
+    assert np.isnan(pp.effective_inertia(robot, loop, q, "tool")).all()
+    with pytest.raises(pp.SingularError, match="with the closures the frames cannot"):
+        pp.effective_inertia(robot, loop, q[0], "tool")
+
+
+def test_empty_batches_and_lists_of_loops_in_programs_of_ones_own() -> None:
+    robot, loops = chain_with_loops()
+    s = State(robot, (0,))
+    assert pp.closed_chain_dynamics(robot, loops, s.q, s.v, s.tau).forces.shape == (0, 2, 6)
+
+    @pp.program
+    def mine(robot: pp.Robot, q: Any, v: Any, tau: Any, loops: Any) -> Any:
+        return pp.closed_chain_dynamics(robot, loops, q, v, tau).qdd
+
+    s = State(robot, (2,))
+    expected = pp.closed_chain_dynamics(robot, loops, s.q, s.v, s.tau).qdd
+    for _ in range(2):
+        close(mine(robot, s.q, s.v, s.tau, loops), expected, 1e-12)
+    first = pp.closed_chain_dynamics(robot, loops[:1], s.q, s.v, s.tau).qdd
+    close(mine(robot, s.q, s.v, s.tau, loops[:1]), first, 1e-12)

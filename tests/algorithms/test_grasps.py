@@ -213,7 +213,10 @@ def test_a_wrong_grasp_is_refused_in_one_sentence(grasps: Any, sentence: str) ->
     ("options", "sentence"),
     [
         ({"contact": "glue"}, "no contact 'glue'; known are rigid, point"),
-        ({"contact": "point", "friction": -1}, "friction is -1, needs a number ≥ 0"),
+        ({"contact": ["point"]}, "no contact \\['point'\\]"),
+        ({"contact": "point", "friction": -1}, "friction is -1.0, needs a number ≥ 0"),
+        ({"contact": "point", "torsion": 0.1}, "'point' has no torsion to bound"),
+        ({"contact": "sliding_plane", "friction": 0.1}, "has no friction to bound"),
         ({"contact": "point", "radius": 0.1}, "radius is that of a ball that rolls"),
         ({"contact": "rigid", "friction": 0.5}, "a firm grip has no friction cone"),
     ],

@@ -120,6 +120,21 @@ def test_only_rows_at_a_singular_configuration_are_missing() -> None:
     assert np.isnan(found).any(axis=(1, 2)).tolist() == [False, False, False, True, False]
 
 
+def test_only_the_singular_row_of_a_batch_has_no_bias_and_not_a_number_is_no_singularity() -> None:
+    robot = pp.robots.puma560()
+    q, v = robot.random_state(0, (3,))
+    q[0] = [0, 0, np.pi / 2, 0, 0, 0]
+    found = pp.operational_bias(robot, q, v, "tool")
+    assert np.isnan(found).any(axis=1).tolist() == [True, False, False]
+    assert pp.operational_bias(robot, q[:0], v[:0], "tool").shape == (0, 6)
+    assert np.isnan(pp.operational_inertia(robot, np.full(6, np.nan), "tool")).all()
+    with pytest.raises(TypeError, match="needs the name of a frame"):
+        pp.operational_inertia(robot, q[1], 5)
+    assert (pp.impact(robot, q[1], {}) == 0.0).all()
+    tiny = pp.operational_inertia(pp.robots.double_pendulum(), [0.3, 0.4], "tool", damping=1e-6)
+    assert np.isfinite(tiny).all()
+
+
 def test_a_one_body_robot() -> None:
     robot = pp.Builder("one").body("b", mass=2.0, inertia=(1, 2, 3)).hinge(
         "h", "free", "world", "b"

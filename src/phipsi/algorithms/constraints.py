@@ -8,13 +8,14 @@ the open chain and of the unit forces of the closures ([SOA] 5.3):
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from phipsi.algorithms.cut import Cut, W, Whitened, check_closures, cut, response, wrenches
-from phipsi.algorithms.operational_space import as_names, inverse, singular
-from phipsi.compile import lift, repeat
+from phipsi.algorithms.operational_space import as_names, exists, inverse_block
+from phipsi.compile import lift, repeat, where
 from phipsi.model import Closure, Loop, Robot
 from phipsi.operators import C, T
 from phipsi.operators.traced import compute
@@ -22,6 +23,10 @@ from phipsi.spatial import SemiPivot, SingularError
 from phipsi.sweeps import program
 
 SHAPES = {"stabilisation": ()}
+LOCKED = (
+    "the effective inertia does not exist at this configuration: with the closures the frames "
+    "cannot accelerate in every direction"
+)
 
 
 # ---- closed chains ------------------------------------------------------------------------------
@@ -37,7 +42,7 @@ class Closed(NamedTuple):
     residual: Any
     """(…, rows): what is left of the closures' conditions, not zero only where they cannot hold."""
     well_posed: Any
-    """(…) bool: are the forces unique?"""
+    """(…) bool (1 or 0 inside programs and from kernels): are the forces unique?"""
     pivot: Any
     """(…): the smallest scaled pivot of L, 0 where rows depend on each other, at most 1."""
 
@@ -71,7 +76,8 @@ def closed_chain_dynamics(
     `loops` is a list of `pp.Loop`, which may share bodies, on fixed or moving bases. The open tree
     is robot; (e*D⁻¹e) λ = bias − e*D⁻¹ε, β̇ = W*D⁻¹(ε + eλ). Where rows depend on each other
     (`well_posed` false) one solution is given: accelerations are right if `residual` is zero,
-    forces are one choice of many; a single state raises unless `strict=False`. `stabilisation` is
+    forces are one choice of many; a single state raises unless `strict=False` (kernels and calls
+    inside programs only tell). `stabilisation` is
     Baumgarte's rate g [1/s]: bias − 2g Q*Δ − g² Q*e. Cost O(N) for each of the m rows, and O(m³).
     """
     check_closures(robot, loops, Loop)
@@ -123,13 +129,16 @@ class Assembled(NamedTuple):
 
 
 @program(static=("loops",), joint_space=True)
-def close_loops(robot: Robot, loops: Any, q: Any, v: Any, *, iterations: int = 20) -> Assembled:
-    """The nearest state with all loops closed: Newton steps −𝓜⁻¹J*N L⁻¹ Q*e on the manifold, and
-    the velocity less its part that opens them, both nearest in the sense of kinetic energy.
+def close_loops(robot: Robot, loops: Any, q: Any, v: Any, *, iterations: int = 50) -> Assembled:
+    """A state near by with all loops closed: Newton steps −𝓜⁻¹J*N L⁻¹ Q*e on the manifold, none
+    longer than 1 rad or m, and the velocity less its part that opens them, both the least in the
+    sense of kinetic energy.
 
     Where loops cannot be closed from here `error` stays. Cost O(N m) and O(m³) per iteration.
     """
     check_closures(robot, loops, Closure)
+    if iterations < 1:
+        raise ValueError(f"close_loops: iterations is {iterations}, needs at least 1")
     still = np.zeros(robot.nv)
 
     def newton(q: Any, _: Any) -> tuple[Any, Any]:
@@ -170,8 +179,8 @@ def capture(
     """The velocities after frames catch or hit each other: β⁺ = β − (1 + c) 𝓜⁻¹J*N L⁻¹ Q*Δ.
 
     `closures` is a list of `pp.Loop` or `pp.Grasp`: a weld catches, a contact hits. The restitution
-    c is 0 (default) where they stay together, 1 where no energy is lost. Momentum is kept. Cost
-    O(N) for each of the m rows, and O(m³).
+    c is 0 (default) where they stay together, 1 where no energy is lost. Momentum is kept, but for
+    closures to the world. Cost O(N) for each of the m rows, and O(m³).
     """
     check_closures(robot, closures, Closure)
     x = cut(robot, closures, q, v)
@@ -182,7 +191,7 @@ def capture(
     return Captured(after, wrenches(x.forces(lam)), L.regular, L.smallest)
 
 
-@program(static=("closures", "frames"), joint_space=True, verify=singular)
+@program(static=("closures", "frames"), joint_space=True, verify=exists(2, LOCKED))
 def effective_inertia(robot: Robot, closures: Any, q: Any, frames: Any) -> Any:
     """The inertia felt at frames of a robot with loops, or of an object that is held ([SOA] 6):
     (Υ − Υ_c* L⁻¹ Υ_c)⁻¹ with Υ = J𝓜⁻¹J* of the frames and Υ_c = N*J𝓜⁻¹J* what they do to the
@@ -198,6 +207,6 @@ def effective_inertia(robot: Robot, closures: Any, q: Any, frames: Any) -> Any:
     rows = np.zeros((6 * len(x.frames) + n, m + n), object)
     rows[:-n, :m], rows[-n:, m:] = x.N, np.eye(n)
     gram = Whitened(robot, q, (*x.frames, *names), rows).gram
-    L, both = SemiPivot(gram[:m, :m]), gram[:m, m:]
-    taken = both.T @ np.stack([L.solve(column) for column in both.T], axis=1)
-    return inverse(gram[m:, m:] - 0.5 * (taken + taken.T), None)
+    pivot = SemiPivot(gram)
+    free = reduce(np.logical_and, pivot.regular_rows[m:])
+    return where(free, inverse_block(pivot, n), np.nan)

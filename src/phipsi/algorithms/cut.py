@@ -143,7 +143,7 @@ def check_closures(robot: Robot, closures: Sequence[Closure], kind: type[Closure
     """Refuse what are no closures of that kind, or none that can close."""
     what = kind.__name__
     if not isinstance(closures, (list, tuple)) or not closures:
-        raise TypeError(f"needs a list of at least one {what}, got {closures!r}")
+        raise TypeError(f"needs a list of at least one {what}, [pp.{what}(…)], got {closures!r}")
     for c in closures:
         if not isinstance(c, kind):
             raise TypeError(f"needs a list of {what}s, got {type(c).__name__} in it")

@@ -40,7 +40,7 @@ class Held(NamedTuple):
     well_posed: Any
     """(…) bool: are the forces unique?"""
     pivot: Any
-    """(…): the smallest scaled pivot."""
+    """(…): the smallest scaled pivot, of arms by themselves or of all together."""
 
 
 def _held(result: Any, args: Any, kwargs: Any) -> Any:
@@ -75,7 +75,8 @@ def grasp_dynamics(
     `grasps` is a list of `pp.Grasp`: tip frame, object frame, kind of contact. Arms that share no
     moving body are solved one by one, λ_a = L_a⁻¹(bias − e*D⁻¹ε − G_a*β̇_o), and with the object,
     (𝓜_o + Σ G_a L_a⁻¹ G_a*) β̇_o = T − C + Σ G_a L_a⁻¹(bias − e*D⁻¹ε): O(n) + O(grasps). Others,
-    and states in which an arm alone is singular, are solved all at once (`together`), O(rows³).
+    and states in which an arm alone is singular, are solved all at once, O(rows³); but a kernel or
+    a call inside a program only tells of such a state (`well_posed` 0), unless `together=True`.
     `stabilisation` and `strict` as in `closed_chain_dynamics`. A contact is held whatever its force
     is: `separating` and `slipping` say where it would not be.
     """
@@ -112,9 +113,10 @@ def _object(robot: Robot, grasps: Sequence[Grasp]) -> np.ndarray:
 
 
 def _apart(robot: Robot, grasps: Sequence[Grasp]) -> bool:
-    """Do arms and object share no moving body?"""
+    """Do arms and object share no moving body, and has each arm the freedoms for its rows?"""
     roots = [robot.root(robot.frame(g.a).body) for g in grasps]
-    return len({*roots, robot.root(robot.frame(grasps[0].b).body)}) == len(roots) + 1
+    able = all(len(robot.freedoms(root)) >= g.rows for root, g in zip(roots, grasps, strict=True))
+    return able and len({*roots, robot.root(robot.frame(grasps[0].b).body)}) == len(roots) + 1
 
 
 def _by_arms(

@@ -14,7 +14,7 @@ from phipsi.model import Robot
 from phipsi.operators import B, C, H, J, T, a, mass, phi
 from phipsi.operators.recursions import riccati, upsilon
 from phipsi.operators.traced import compute
-from phipsi.spatial import Compliance, SemiPivot, SingularError
+from phipsi.spatial import Compliance, Pivot, SemiPivot, SingularError
 from phipsi.sweeps import forest, inward, outward, program, stack
 
 
@@ -28,6 +28,8 @@ def tip_force_accelerations(robot: Robot, q: Any, forces: Any) -> Any:
     """
     if not isinstance(forces, Mapping):
         return compute(-(mass.inv @ H @ phi), robot, q, x=forces)
+    if not forces:
+        return np.zeros(robot.nv)
     x = np.concatenate([forces[name] for name in forces])
     return compute(-(mass.inv @ J(*forces).T), robot, q, x=x)
 
@@ -53,39 +55,59 @@ def _upsilon(robot: Robot, q: Any, names: tuple[str, ...]) -> Any:
 
 def as_names(frames: Any) -> tuple[str, ...]:
     """One name of a frame, or several, as several."""
-    names = (frames,) if isinstance(frames, str) else tuple(frames)
-    if not names or not all(isinstance(name, str) for name in names):
-        raise TypeError(f"frames is {frames!r}, needs the name of a frame or several")
-    return names
+    names = (frames,) if isinstance(frames, str) else frames
+    if (
+        not isinstance(names, (list, tuple))
+        or not names
+        or not all(isinstance(name, str) for name in names)
+    ):
+        raise TypeError(f"frames is {frames!r}, needs the name of a frame or a list of names")
+    return tuple(names)
 
 
 def inverse(Upsilon: Any, damping: Any) -> Any:
-    """Υ⁻¹, or (Υ + μ²I)⁻¹, symmetric; NaN where it does not exist."""
+    """Υ⁻¹, NaN where it does not exist, or (Υ + μ²I)⁻¹; symmetric."""
     n = len(Upsilon)
-    pivot = SemiPivot(Upsilon if damping is None else Upsilon + damping * damping * np.eye(n))
-    out = np.stack([pivot.solve(unit) for unit in np.eye(n).astype(object)], axis=1)
-    lower = np.where(np.tri(n) > 0, out, out.T)
-    return where(pivot.regular, lower, np.nan)
+    if damping is not None:
+        return inverse_block(Pivot(Upsilon + damping * damping * np.eye(n)), n)
+    pivot = SemiPivot(Upsilon)
+    return where(pivot.regular, inverse_block(pivot, n), np.nan)
 
 
-def singular(result: Any, args: Any, kwargs: Any) -> Any:
-    """Refuse a single state at which Λ does not exist; in batches its row is NaN."""
-    numbers = np.asarray(result)
-    if numbers.ndim <= 2 and np.isnan(numbers.flat[0]):
-        raise SingularError(
-            "Λ does not exist at this configuration: the frames cannot accelerate in every "
-            "direction (too few joints, or singular); pass damping=, or use Υ, "
-            "operational_inertia_inverse, which always exists"
-        )
-    return result
+def inverse_block(pivot: Pivot, n: int) -> Any:
+    """The last n rows and columns of the inverse of a factored matrix, symmetric."""
+    units = np.eye(len(pivot.d)).astype(object)[-n:]
+    out = np.stack([pivot.solve(unit)[-n:] for unit in units], axis=1)
+    return np.where(np.tri(n) > 0, out, out.T)
 
 
-@program(static=("frames",), shapes={"damping": ()}, joint_space=True, verify=singular)
+def exists(core: int, sentence: str) -> Any:
+    """What refuses a single state, of which the result has `core` axes, where it does not exist:
+    is NaN though the arguments are numbers. In a batch such rows are NaN."""
+
+    def verify(result: Any, args: Any, kwargs: Any) -> Any:
+        if np.ndim(result) == core and np.isnan(result).any():
+            arrays = (np.asarray(x) for x in (*args[1:], *kwargs.values()))
+            if all(np.isfinite(x).all() for x in arrays if x.dtype.kind == "f"):
+                raise SingularError(sentence)
+        return result
+
+    return verify
+
+
+NO_LAMBDA = (
+    "Λ does not exist at this configuration: the frames cannot accelerate in every direction (too "
+    "few joints, or singular); pass damping=, or use Υ, operational_inertia_inverse, which always "
+    "exists"
+)
+
+
+@program(static=("frames",), shapes={"damping": ()}, joint_space=True, verify=exists(2, NO_LAMBDA))
 def operational_inertia(robot: Robot, q: Any, frames: Any = None, *, damping: Any = None) -> Any:
     """Λ = (J𝓜⁻¹J*)⁻¹: the inertia that is felt at frames ([SOA] 5.2, [BI] Lemma 4.1, Alg 4.1).
 
     Of the named `frames` (one name or several): (…, 6n, 6n); NaN where they cannot accelerate in
-    every direction (a single state raises), or damped, (Υ + μ²I)⁻¹, which always exists. Of every
+    every direction (a single state raises), or damped, (Υ + μ²I)⁻¹. Of every
     body of a free-flyer, Λ = P + S, without an inversion: (…, nb, 6, 6) [kg, kg·m, kg·m²].
     Cost O(N).
     """
@@ -96,7 +118,7 @@ def operational_inertia(robot: Robot, q: Any, frames: Any = None, *, damping: An
     return stack(operational(robot, q), "Lambda", (6, 6))
 
 
-@program(static=("frames",), shapes={"damping": ()}, joint_space=True, verify=singular)
+@program(static=("frames",), shapes={"damping": ()}, joint_space=True, verify=exists(1, NO_LAMBDA))
 def operational_bias(
     robot: Robot,
     q: Any,

@@ -93,7 +93,10 @@ def _clip(x: Any, low: Any = None, high: Any = None, **_: Any) -> Any:
 
 
 def _reduced(ufunc: np.ufunc) -> Callable[..., Any]:
-    def call(x: Any, axis: int | None = None) -> Any:
+    def call(x: Any, axis: int | None = None, **more: Any) -> Any:
+        if more or not (axis is None or isinstance(axis, int)):
+            raise TraceError(f"np.{ufunc.__name__} over an array takes one axis inside a program")
+        x = np.asanyarray(_boxed(x))
         return ufunc.reduce(x.reshape(-1) if axis is None else x, axis=axis or 0)
 
     return call

@@ -9,7 +9,7 @@ freedoms take (ad(V)Δ + Ḣ*β), and how far it is open.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
@@ -46,12 +46,8 @@ class Closure:
         """How far it is open: [rotation vector; position] of `a` against `b`, axes of `a`."""
         return Motion(rot.log(rot.quaternion_of(X.rotation)), X.R.T @ X.position)
 
-    def __hash__(self) -> int:
-        return self._hash
-
-    @cached_property
-    def _hash(self) -> int:
-        return hash(repr(self))
+    def __getstate__(self) -> dict[str, Any]:
+        return {f.name: getattr(self, f.name) for f in fields(self)}
 
 
 @dataclass(frozen=True)
@@ -59,8 +55,10 @@ class Loop(Closure):
     """A loop closed by the cut joint between frames `a` and `b`.
 
     `free` is what the joint leaves free: a hinge kind (about `axis`, default z, in the axes of `b`
-    where the frames coincide; `pitch` if helical), or a matrix (6, m) whose columns are the
-    [moment; force] that it transmits, in the axes of `a`.
+    where the frames coincide; `pitch` if helical). Or it is a matrix (6, m) whose columns are the
+    [moment; force] that the joint transmits, constant in the axes of `a`; such rows hold rates,
+    and a pose only if they do so together (both forces in the plane of a planar mechanism do, one
+    of them alone is a knife edge): else they drift, and stabilisation would be wrong.
 
     >>> Loop("left_tip", "right_tip", free="revolute", axis=(0, 1, 0)).rows
     5
@@ -72,38 +70,39 @@ class Loop(Closure):
 
     def __post_init__(self) -> None:
         where = f"loop {self.a!r} to {self.b!r}"
-        aimed = isinstance(self.free, str) and self.free in KINDS and KINDS[self.free].axes
-        if self.axis is not None and not aimed:
-            raise ModelError(f"{where}: free={self.free!r} has no axis; leave axis out")
-        if not isinstance(self.free, str):
+        kind = self.free if isinstance(self.free, str) else None
+        if kind is None:
             object.__setattr__(self, "free", _basis(where, self.free))
-            return
-        if self.free not in KINDS or self.free == "free":
+        elif kind not in KINDS or kind == "free":
             known = ", ".join(name for name in KINDS if name != "free")
-            raise ModelError(f"{where}: free={self.free!r} is no joint that can close it; {known}")
-        row = KINDS[self.free]
-        axes = validate.axes(where, row, AXES[row.axes] if self.axis is None else self.axis)
-        object.__setattr__(self, "axis", tuple(tuple(u.tolist()) for u in axes))
+            raise ModelError(f"{where}: free={kind!r} is no joint that can close it; {known}")
+        if self.axis is not None:
+            if kind is None or not KINDS[kind].axes:
+                raise ModelError(f"{where}: free={self.free!r} has no axis; leave axis out")
+            given = validate.array(f"{where}: axis", self.axis)
+            validate.axes(where, KINDS[kind], given)
+            object.__setattr__(self, "axis", _tupled(given))
         object.__setattr__(self, "pitch", validate.number(f"{where}: pitch", self.pitch))
 
     @property
     def rows(self) -> int:
         """How many forces it transmits."""
-        return 6 - KINDS[self.free].nv if isinstance(self.free, str) else len(self.free)
+        return len(self.free[0]) if self._kind is None else 6 - self._kind.nv
 
-    @cached_property
+    @property
     def _kind(self) -> HingeKind | None:
         return KINDS[self.free] if isinstance(self.free, str) else None
 
     @cached_property
     def axes(self) -> tuple[Any, ...]:
         """The axes of the cut joint."""
-        return tuple(rot.scalars(u) for u in self.axis)
+        row = KINDS[self.free]
+        return validate.axes(str(self), row, AXES[row.axes] if self.axis is None else self.axis)
 
     def forces(self, X: Transform) -> tuple[Force, ...]:
         """Q: the unit forces on `a` that it transmits, axes of `a`."""
         if self._kind is None:
-            return tuple(Force.of(column) for column in self.free)
+            return tuple(Force.of(column) for column in zip(*self.free, strict=True))
         return self._kind.forces(self, self._kind.coordinates(self, X))
 
     def coriolis(self, X: Transform, V: Motion, Delta: Motion) -> Motion:
@@ -120,8 +119,6 @@ class Loop(Closure):
             return super().error(X)
         return super().error(self._kind.pose(self, self._kind.coordinates(self, X)).inv @ X)
 
-    __hash__ = Closure.__hash__
-
 
 @dataclass(frozen=True)
 class Contact:
@@ -132,6 +129,8 @@ class Contact:
     meaning: str
     pulls: bool = False
     """Can the tip pull, too?"""
+    steady: bool = True
+    """Do the moments hold an attitude (else a rate alone)?"""
     rolls: bool = False
 
 
@@ -139,7 +138,9 @@ CONTACTS: Mapping[str, Contact] = MappingProxyType(
     {
         "rigid": Contact((0, 1, 2, 3, 4, 5), "a firm grip", pulls=True),
         "point": Contact((3, 4, 5), "a point with friction"),
-        "soft_finger": Contact((2, 3, 4, 5), "a point with friction that also turns with the tip"),
+        "soft_finger": Contact(
+            (2, 3, 4, 5), "a point with friction that turns with the tip", steady=False
+        ),
         "line": Contact((1, 2, 3, 4, 5), "an edge along x with friction: hinges about it"),
         "sliding_plane": Contact((0, 1, 5), "two faces that slide on each other"),
         "rolling": Contact((3, 4, 5), "a ball that rolls on a face", rolls=True),
@@ -164,16 +165,19 @@ class Grasp(Closure):
 
     def __post_init__(self) -> None:
         where = f"grasp of {self.b!r} by {self.a!r}"
-        if self.contact not in CONTACTS:
+        if not isinstance(self.contact, str) or self.contact not in CONTACTS:
             known = ", ".join(CONTACTS)
             raise ModelError(f"{where}: no contact {self.contact!r}; known are {known}")
         for name in ("friction", "torsion", "radius"):
-            value = getattr(self, name)
-            if not isinstance(value, (int, float)) or not value >= 0:
-                raise ModelError(f"{where}: {name} is {value!r}, needs a number ≥ 0")
+            value = validate.array(f"{where}: {name}", getattr(self, name))
+            if value.ndim or not value >= 0:
+                raise ModelError(f"{where}: {name} is {value}, needs a number ≥ 0")
             object.__setattr__(self, name, float(value))
         if self.kind.pulls and min(self.friction, self.torsion) < INF:
             raise ModelError(f"{where}: a firm grip has no friction cone; leave friction out")
+        for name, row in (("friction", 3), ("torsion", 2)):
+            if getattr(self, name) < INF and row not in self.kind.transmits:
+                raise ModelError(f"{where}: {self.contact!r} has no {name} to bound; leave it out")
         if self.radius == INF or (self.radius and not self.kind.rolls):
             raise ModelError(f"{where}: radius is that of a ball that rolls, contact='rolling'")
 
@@ -209,16 +213,15 @@ class Grasp(Closure):
         return V.cross(Delta) - Motion(rot.zero(), rot.cross(Delta.angular, Delta.linear))
 
     def error(self, X: Transform) -> Motion:
-        """How far it is open; rolling: the gap under the ball, where nothing else is held."""
+        """How far it is open, of what is held; rolling: the gap under the ball alone."""
         if not self.kind.rolls:
-            return super().error(X)
+            e = super().error(X)
+            return e if self.kind.steady else Motion(rot.zero(), e.linear)
         return Motion(rot.zero(), (X.R.T @ NORMAL) * (X.position[2] - self.radius))
 
-    __hash__ = Closure.__hash__
 
-
-def _basis(where: str, given: Any) -> tuple[tuple[float, ...], ...]:
-    """The columns of a basis of forces, independent of each other."""
+def _basis(where: str, given: Any) -> tuple[Any, ...]:
+    """The (6, m) rows of a basis of forces, independent of each other."""
     matrix = validate.array(f"{where}: free", given)
     if matrix.ndim != 2 or matrix.shape[0] != 6 or not 1 <= matrix.shape[1] <= 6:
         raise ModelError(
@@ -228,4 +231,9 @@ def _basis(where: str, given: Any) -> tuple[tuple[float, ...], ...]:
     validate.numbers(f"{where}: free", matrix, matrix.shape)
     if np.linalg.matrix_rank(matrix) < matrix.shape[1]:
         raise ModelError(f"{where}: the columns of free depend on each other; leave some out")
-    return tuple(tuple(column.tolist()) for column in matrix.T)
+    return _tupled(matrix)
+
+
+def _tupled(array: np.ndarray) -> tuple[Any, ...]:
+    """Nested tuples of plain numbers, −0 as 0."""
+    return tuple(_tupled(x) if x.ndim else float(x) + 0.0 for x in array)

@@ -31,9 +31,9 @@ class Pivot:
 
     __slots__ = ("L", "d", "inverse", "matrix")
 
-    def reciprocal(self, pivot: Any, entry: Any) -> Any:
-        """1/d of a pivot d that was this entry of the diagonal."""
-        return 1.0 / pivot
+    def reciprocal(self, i: int) -> Any:
+        """1/d of the i-th pivot."""
+        return 1.0 / self.d[i]
 
     def __init__(self, matrix: Any) -> None:
         r = len(matrix)
@@ -50,7 +50,7 @@ class Pivot:
             for j in range(i):
                 L[i, j] = scaled[j] * self.inverse[j]
                 d[i] = d[i] - L[i, j] * scaled[j]
-            self.inverse[i] = self.reciprocal(d[i], matrix[i, i])
+            self.inverse[i] = self.reciprocal(i)
 
     def solve(self, x: Any) -> Any:
         """D⁻¹ x."""
@@ -109,44 +109,50 @@ class Pivot:
         return column(y)
 
 
-RANK, NOISE = 1e-11, 1e-20
-"""A pivot counts as zero below the first fraction of its diagonal entry, and an entry below the
-second fraction of the largest: rounding, squared."""
+EPSILON, ROUNDINGS, NOISE = 2.0**-52, 100.0, 1e-20
+"""A pivot counts as zero below so many times the rounding that may have gone into it; an entry of
+the diagonal below the last fraction of the largest is rounding alone."""
 
 
 class SemiPivot(Pivot):
     """The factored matrix A (n × n, positive semidefinite): pivots that vanish are left out, so
     that `solve` gives one solution of A x = b if there is any.
 
-    `smallest` is the smallest pivot over its diagonal entry, in [0, 1] and free of units: zero
-    where rows depend on each other. Told apart in double precision.
+    The rounding in a pivot is bounded beside it, δ_i = ε A_ii + Σ L_ij² δ_j: small pivots make
+    those after them uncertain. Double precision is assumed.
     """
 
-    __slots__ = ("floor",)
+    __slots__ = ("delta", "floor", "regular_rows")
 
     def __init__(self, matrix: Any) -> None:
-        self.floor = NOISE / RANK * reduce(np.maximum, np.diag(matrix), 0.0)
+        self.floor = NOISE * reduce(np.maximum, np.diag(matrix), 0.0)
+        self.delta: list[Any] = []
+        self.regular_rows: list[Any] = []
+        """Row by row: is it independent of those before it?"""
         super().__init__(matrix)
 
-    def reciprocal(self, pivot: Any, entry: Any) -> Any:
+    def reciprocal(self, i: int) -> Any:
         """1/d, or 0 where d vanishes."""
-        regular = pivot > RANK * (entry + self.floor)
-        return np.where(regular, 1.0 / np.where(regular, pivot, 1.0), 0.0)
+        terms = (self.L[i, j] * self.L[i, j] * self.delta[j] for j in range(i))
+        self.delta.append(sum(terms, EPSILON * self.matrix[i, i]))
+        d = self.d[i]
+        regular = np.logical_and(d > ROUNDINGS * self.delta[i], d > self.floor)
+        self.regular_rows.append(regular)
+        return np.where(regular, 1.0 / np.where(regular, d, 1.0), 0.0)
 
     @property
     def smallest(self) -> Any:
-        """The smallest pivot over its diagonal entry."""
+        """The smallest pivot over its diagonal entry, in [0, 1] and free of units; 0 where rows
+        depend on each other."""
         out = 1.0
-        for d, entry in zip(self.d, np.diag(self.matrix), strict=True):
-            size = entry + self.floor
-            some = size > 0.0
-            out = np.minimum(out, np.where(some, d / np.where(some, size, 1.0), 0.0))
-        return np.maximum(out, 0.0)
+        for d, entry, regular in zip(self.d, np.diag(self.matrix), self.regular_rows, strict=True):
+            out = np.minimum(out, np.where(regular, d / np.where(regular, entry, 1.0), 0.0))
+        return out
 
     @property
     def regular(self) -> Any:
         """Are all rows independent of each other?"""
-        return self.smallest > RANK
+        return reduce(np.logical_and, self.regular_rows, 1.0)
 
 
 class SingularError(ArithmeticError):

@@ -8,14 +8,17 @@ from typing import Any
 import numpy as np
 
 from phipsi.compile import is_traced
+from phipsi.model import Closure
 
 
 def is_dynamic(value: Any) -> bool:
     """Numbers, arrays, lists and tuples of them, mappings of them."""
     if value is None or isinstance(value, (str, bool)):
         return False
-    if isinstance(value, (int, float, np.ndarray, np.generic, list)) or is_traced(value):
+    if isinstance(value, (int, float, np.ndarray, np.generic)) or is_traced(value):
         return True
+    if isinstance(value, list):
+        return not any(isinstance(x, Closure) for x in value)
     if isinstance(value, tuple):
         return bool(value) and all(is_dynamic(x) for x in value)
     if isinstance(value, Mapping):

@@ -101,6 +101,8 @@ class Program(Generic[P, R]):
             return self._inline(robot, arguments)
         static, leaves, values = self._sort(robot, arguments)
         dtype = common_dtype(_leaves(arguments))
+        if self.verify is not None and dtype == "float32":
+            dtype = "float64"
         key = (robot.key, dtype, static, leaves)
         kernel = self._kernels.get(key)
         if kernel is None:
@@ -215,6 +217,7 @@ class Program(Generic[P, R]):
         values: list[Any] = []
         for name, value in arguments.items():
             if self._is_option(name, value):
+                value = tuple(value) if isinstance(value, list) else value
                 if not isinstance(value, Hashable):
                     kind = type(value).__name__
                     raise TypeError(f"{self.name}: the option {name} is a {kind}, needs a constant")
@@ -345,7 +348,8 @@ def program(
     with the same joint-space dynamics (no body's own frame, inertia or force is part of it): it is
     then traced on one that takes fewer operations (`Robot.equivalent`). `equation` is the operator
     expression that the program computes, for `show`. `verify(result, args, kwargs)` sees every call
-    that is not part of a trace; it returns the result, amended if need be, or raises.
+    that is not part of a trace; it returns the result, amended if need be, or raises. For such a
+    verdict it is computed in double precision.
 
     >>> import numpy as np, phipsi as pp
     >>> @pp.program

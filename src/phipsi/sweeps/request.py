@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from phipsi.compile import Graph, Leaf, Recalled, Structure, Tracer, cache, lift, tracing
-from phipsi.model import Closure, Robot
+from phipsi.model import Grasp, Loop, Robot
 from phipsi.sweeps.arguments import first, flatten
 from phipsi.sweeps.forest import unrolling
 
@@ -99,7 +99,7 @@ def _plain(x: Any) -> bool:
     """Is it told by its repr alone?"""
     if isinstance(x, tuple):
         return all(map(_plain, x))
-    return isinstance(x, (str, int, float, type(None), Closure))
+    return isinstance(x, (str, int, float, type(None))) or type(x) in (Grasp, Loop)
 
 
 @once

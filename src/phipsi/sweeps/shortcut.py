@@ -43,7 +43,7 @@ class Shortcuts:
 
     def learn(self, kernel: Kernel, args: Any, kwargs: Any) -> None:
         """Let further calls like this one, which the kernel has answered, be short."""
-        if not args or any(is_dynamic(x) for x in kwargs.values()):
+        if not kernel.codes or not args or any(is_dynamic(x) for x in kwargs.values()):
             return
         key = self._likeness(args, kwargs)
         if key in self._known and self._known[key].codes == kernel.codes:
