@@ -12,6 +12,7 @@ import phipsi as pp
 from phipsi.operators.dense import matrix
 from phipsi.operators.symbols import H, mass, phi
 from phipsi.operators.systems import system
+from phipsi.sweeps.messages import scheduled
 from tests.agreement.test_hinges import pin, pinocchio_model, with_normal_z
 from tests.model.urdf_files import URDFS
 from tests.sweeps.test_looped import flat
@@ -152,6 +153,78 @@ def test_an_order_that_is_none_is_refused() -> None:
             pp.link_accelerations(robot, s.q, s.v, s.tau, order=wrong)
 
 
+def test_orders_may_be_lists_or_tuples_of_pairs() -> None:
+    robot = flyer(2, 4, branching=False, kinds=("revolute",), massless=False)
+    s, order = State(robot), edges(robot)
+    expected = pp.link_accelerations(robot, s.q, s.v, s.tau)
+    lists: list[Any] = [list(edge) for edge in order]
+    for given in (order, tuple(order), lists, tuple(lists)):
+        close(pp.link_accelerations(robot, s.q, s.v, s.tau, order=given), expected, 1e-12)
+        assert pp.link_accelerations.graph(robot, order=given).operations > 0
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        (np.array([["body0", "body1"]]), "is a ndarray, needs"),
+        ("abc", "is a str, needs a list of pairs"),
+        (3, "is a int, needs a list of pairs"),
+        ((edge for edge in [("body0", "body1")]), "is a generator, needs a list of pairs"),
+        ([("body0", "body1", "body2")], r"\('body0', 'body1', 'body2'\) is no pair \(sender"),
+        (["ab"], r"'ab' is no pair \(sender, receiver\) of body names"),
+        ([(0, 1)], r"\(0, 1\) is no pair \(sender, receiver\) of body names"),
+    ],
+    ids=["array", "string", "number", "generator", "triple", "name", "numbers"],
+)
+def test_orders_of_other_types_are_refused_in_one_sentence(wrong: Any, words: str) -> None:
+    robot = flyer(2, 4, branching=False, kinds=("revolute",), massless=False)
+    s = State(robot)
+    for call in (
+        lambda: pp.link_accelerations(robot, s.q, s.v, s.tau, order=wrong),
+        lambda: pp.link_accelerations.graph(robot, order=wrong),
+    ):
+        with pytest.raises(TypeError, match=f"order.* {words}"):
+            call()
+
+
+@seeds
+def test_always_the_first_message_goes_that_can(seed: int) -> None:
+    """Against the plain search: whose sender has heard all its neighbours but the receiver."""
+    rng = np.random.default_rng(seed)
+    pairs = [(i, int(rng.integers(i))) for i in range(1, 30)]
+    order = [*pairs, *((b, a) for a, b in pairs)]
+    rng.shuffle(order)
+    waiting, expected = [(int(a), int(b)) for a, b in order], []
+    while waiting:
+        first = next((a, b) for a, b in waiting if {x for x, y in waiting if y == a} <= {b})
+        waiting.remove(first)
+        expected.append(first)
+    assert [*scheduled([(int(a), int(b)) for a, b in order])] == expected
+
+
+def test_messages_of_long_chains_and_wide_stars_are_all_sent() -> None:
+    n = 50_000
+    for pairs in ([(i + 1, i) for i in range(n)], [(i + 1, 0) for i in range(n)]):
+        order = [*((b, a) for a, b in pairs), *pairs]
+        assert sorted(scheduled(order)) == sorted(order)
+
+
+def test_operations_of_a_star_grow_with_its_arms_alone() -> None:
+    """Each arm hears of all others, yet no arm is added to all others one by one."""
+
+    def operations(arms: int) -> int:
+        builder = pp.Builder("star").body("hub", mass=1, inertia=(1, 1, 1))
+        builder.hinge("float", "free", "world", "hub")
+        for i in range(arms):
+            builder.body(f"arm{i}", mass=1, com=(0.1, 0, 0), inertia=(1, 1, 1))
+            builder.hinge(f"to arm{i}", "revolute", "hub", f"arm{i}", axis=(0, 0, 1))
+        robot = builder.build()
+        return pp.link_accelerations.graph(robot, order=edges(robot)).operations
+
+    few, some, many = operations(8), operations(16), operations(32)
+    assert many - some < 2.1 * (some - few)
+
+
 # ---- bodies apart -------------------------------------------------------------------------------
 
 
@@ -168,6 +241,20 @@ def test_decoupled_is_coupled_where_bodies_fit_together(seed: int) -> None:
         q, v = pp.minimal_state.compile(robot, backend="numpy", unroll=unroll)(X, V)
         close(v, s.v)
         close(pp.poses(robot, q), X)
+
+
+def test_minimal_states_have_whole_turns_of_screws_alone() -> None:
+    """A revolute hinge forgets its turns; a helical one tells them by how far it has moved."""
+    builder = pp.Builder("screw").body("base", mass=1, inertia=(1, 1, 1))
+    builder.hinge("float", "free", "world", "base")
+    for kind in ("revolute", "helical"):
+        builder.body(kind, mass=1, inertia=(1, 1, 1))
+        builder.hinge(f"to {kind}", kind, "base", kind, axis=(0, 0, 1), pitch=0.1)
+    robot = builder.build()
+    q = robot.neutral()
+    q[7:] = 1.0 + 4.0 * np.pi
+    X, V = pp.poses(robot, q), np.zeros((robot.nb, 6))
+    close(pp.minimal_state(robot, X, V)[0][7:], [1.0, 1.0 + 4.0 * np.pi])
 
 
 def runge_kutta(rate: Callable[[Any], Any], x: np.ndarray, steps: int) -> np.ndarray:
@@ -260,6 +347,16 @@ def test_fixed_bases_are_refused() -> None:
     ):
         with pytest.raises(pp.ModelError, match=words):
             call()
+    with pytest.raises(pp.ModelError, match=f"^dual_articulated_inertias {words}"):
+        pp.dual_articulated_inertias(robot, s.q)
+
+
+def test_a_free_root_with_armature_is_refused_for_that() -> None:
+    robot = pp.robots.space_arm()
+    free = robot.hinges[0].name
+    heavy = robot.edit().replace_hinge(free, armature=np.ones(6)).build()
+    with pytest.raises(pp.ModelError, match=f"but root joint {free!r} has armature"):
+        pp.dual_articulated_inertias(heavy, robot.neutral())
 
 
 def test_at_most_twice_the_operations_of_forward_dynamics() -> None:

@@ -121,7 +121,7 @@ def test_there_and_back(seed: int) -> None:
     for body in robot.bodies:
         other = pp.rebase(robot, body.name)
         q2, v2 = other.state(s.q, s.v)
-        q, v = other.original(q2, v2)
+        q, v = other.inverse.state(q2, v2)
         close(v, s.v)
         close(pp.poses(robot, q), pp.poses(robot, s.q))
         assert np.abs(robot.difference(q, s.q)).max() < 1e-7  # q and −q are one rotation
@@ -234,9 +234,19 @@ def test_what_cannot_be_said_from_the_other_side_is_refused(
 
 def test_limits_that_cannot_be_kept_are_dropped_with_a_warning() -> None:
     robot = ball("planar", lower=(-1, -1, -2), upper=(1, 1, 2))
-    with pytest.warns(pp.ModelWarning, match=r"'joint' is planar: its limits \(lower, upper\)"):
-        other = pp.rebase(robot, "b").robot
-    assert list(other.hinge("joint").upper) == [np.inf, np.inf, 2]
+    for _ in range(2):  # every time
+        with pytest.warns(pp.ModelWarning, match=r"'joint' is planar: its limits \(lower, upper\)"):
+            other = pp.rebase(robot, "b").robot
+        assert list(other.hinge("joint").upper) == [np.inf, np.inf, 2]
+
+
+def test_limits_of_the_free_hinge_are_dropped_with_a_warning_at_the_call() -> None:
+    robot = pp.robots.space_arm()
+    free = robot.hinges[0].name
+    held = robot.edit().replace_hinge(free, effort=np.ones(6)).build()
+    with pytest.warns(pp.ModelWarning, match=rf"{free!r} is free: its limits \(effort\)") as found:
+        pp.rebase(held, robot.bodies[-1].name)
+    assert [w.filename for w in found] == [__file__]
 
 
 def test_bases_that_cannot_be() -> None:
@@ -247,10 +257,46 @@ def test_bases_that_cannot_be() -> None:
         pp.rebase(robot, "hat")
     with pytest.raises(pp.ModelError, match="'world' is no body"):
         pp.rebase(robot, "world")
+    on = robot.frame("tool").body
+    with pytest.raises(pp.ModelError, match=f"'tool' is a frame of body {on!r}; rebase to that"):
+        pp.rebase(robot, "tool")
+    corner = robot.edit().frame("corner", "world").build()
+    with pytest.raises(pp.ModelError, match="'corner' is a frame of the world; name a body"):
+        pp.rebase(corner, "corner")
     h = robot.hinges[0]
     damped = robot.edit().replace_hinge(h.name, damping=np.ones(6)).build()
     with pytest.raises(pp.ModelError, match=f"{h.name!r} is free with damping"):
         pp.rebase(damped, robot.bodies[3].name)
+    heavy = robot.edit().replace_hinge(h.name, armature=np.ones(6)).build()
+    with pytest.raises(pp.ModelError, match=f"{h.name!r} is free with armature"):
+        pp.rebase(heavy, robot.bodies[3].name)
+
+
+@pytest.mark.parametrize("given", [("x", "tool"), (None, "tool"), (pp.robots.space_arm(), ["b"])])
+def test_no_robot_or_no_name(given: Any) -> None:
+    with pytest.raises(TypeError, match=r"^rebase needs a Robot and the name of a body, got "):
+        pp.rebase(*given)
+
+
+def test_two_trees_with_new_bases() -> None:
+    """One map over both, there and back: as one after the other."""
+    left, right = (flyer(seed, 4, kinds=MOVING, branching=False, massless=False) for seed in (1, 2))
+    robot = pp.combine({"l": left, "r": right})
+    s = State(robot)
+    first = pp.rebase(robot, "l/body3")
+    second = pp.rebase(first.robot, "r/body2")
+    both = pp.Rebased(robot, second.robot)
+    q1, v1 = first.state(s.q, s.v)
+    q, v = both.state(s.q, s.v)
+    for found, expected in zip((q, v), second.state(q1, v1), strict=True):
+        close(found, expected)
+    close(both.force(s.q, s.tau), second.force(q1, first.force(s.q, s.tau)))
+    a = pp.forward_dynamics(robot, s.q, s.v, s.tau)
+    found = pp.forward_dynamics(both.robot, q, v, both.force(s.q, s.tau))
+    close(found, both.acceleration(s.q, s.v, a), 1e-9)
+    close(both.inverse.state(q, v)[1], s.v)
+    close(both.inverse.force(q, both.force(s.q, s.tau)), s.tau)
+    close(both.inverse.acceleration(q, v, both.acceleration(s.q, s.v, s.a)), s.a)
 
 
 def test_a_base_with_a_frame_of_its_own_name() -> None:
@@ -264,6 +310,6 @@ def test_a_base_with_a_frame_of_its_own_name() -> None:
     a = pp.forward_dynamics(robot, s.q, s.v, s.tau)
     found = pp.forward_dynamics(other.robot, q, v, other.force(s.q, s.tau))
     close(found, other.acceleration(s.q, s.v, a), 1e-9)
-    close(other.original(q, v)[1], s.v)
+    close(other.inverse.state(q, v)[1], s.v)
     close(other.inverse.force(q, other.force(s.q, s.tau)), s.tau)
     assert replace(other, robot=robot).robot is robot

@@ -59,9 +59,12 @@ MASSLESS = SpatialInertia.zero().articulated
 # ---- inertias -----------------------------------------------------------------------------------
 
 
-def operational(robot: Robot, q: Any) -> Forest:
-    """The bodies with P, S and Λ = P + S, the inertia of all of them seen from each ([BI] 4)."""
-    check_free("Λ = P + S", robot)
+def operational(robot: Robot, q: Any, what: str = "Λ = P + S") -> Forest:
+    """The bodies with P, S and Λ = P + S, the inertia of all of them seen from each ([BI] 4).
+
+    `what` a robot that is not free is told to lack.
+    """
+    check_free(what, robot)
     x = others(sent, inward(riccati, forest(robot, q)), siblings=MASSLESS)
     return outward(dual, x, **WORLD_DUAL)
 
@@ -91,7 +94,7 @@ def dual_articulated_inertias(robot: Robot, q: Any) -> Dual:
         G, S_plus = k.minus_G_s, ArticulatedInertia.of(k.S_plus.matrix * k.inside)
         return {"S_plus": S_plus, "D_s": G.D.matrix * k.inside, "G_s": -G.matrix}
 
-    x = local(given, operational(robot, q))
+    x = local(given, operational(robot, q, "dual_articulated_inertias"))
     S, S_plus = stack(x, "S", (6, 6)), stack(x, "S_plus", (6, 6))
     return Dual(S, S_plus, diagonal(x, "D_s"), columns(x, "G_s"))
 
@@ -148,6 +151,16 @@ def met(x: Forest, order: Sequence[Edge] | None = None) -> Forest:
     return local(meeting, messages(x, outboard, told, inboard, order, nothing=nothing, world=world))
 
 
+def accelerated(x: Forest, reference: str = "local", order: Sequence[Edge] | None = None) -> Any:
+    """α = ᾱ + λ of each body by itself, (nb, 6), of bodies with a pose, a, b and tau."""
+
+    def seen(k: Any) -> dict[str, Any]:
+        """α in the reference"""
+        return {"seen": view(k.pose, reference) @ (k.lam + k.bias)}
+
+    return stack(local(seen, met(outward(biased, x, bias=Motion.zero()), order)), "seen")
+
+
 # ---- dynamics -----------------------------------------------------------------------------------
 
 
@@ -192,21 +205,15 @@ def link_accelerations(
 ) -> Any:
     """The true acceleration of every body, each by itself: α = ᾱ − (P + S)⁻¹(z + z_s) ([BI] 3.2).
 
-    `order` is a tuple of all messages (sender, receiver) between neighbours, by body name, in which
-    they are sent as soon as they can be; any gives the same accelerations ([BI] 3.5). Needs a free
-    base. Returns (…, nb, 6) [rad/s², m/s²], spatial; reference "local", "world" or "aligned".
-    Cost O(N).
+    `order` is a list of all messages (sender, receiver) between neighbours, by body name, in which
+    they are sent as soon as they can be; any gives the same accelerations ([BI] 3.5), and each is
+    unrolled, whatever the number of bodies. Needs a free base. Returns (…, nb, 6) [rad/s², m/s²],
+    spatial; reference "local", "world" or "aligned". Cost O(N).
     """
     check_free("link_accelerations", robot)
     x = moving(forest(robot, q, external=external, v=v, tau=tau))
     x = outward(gyroscopic, x, gravity=Motion(rot.zero(), rot.scalars(robot.gravity)))
-    x = met(outward(biased, posed(x), bias=Motion.zero()), order)
-
-    def seen(k: Any) -> dict[str, Any]:
-        """α = λ + ᾱ in the reference"""
-        return {"seen": view(k.pose, reference) @ (k.lam + k.bias)}
-
-    return stack(local(seen, x), "seen")
+    return accelerated(posed(x), reference, order)
 
 
 # ---- bodies apart -------------------------------------------------------------------------------
@@ -248,13 +255,7 @@ def decoupled_forward_dynamics(
         }  # fmt: skip
 
     x = state_of(robot, poses, velocities, external=external, tau=tau)
-    x = outward(apart, x, pose=Transform.identity(), V=Motion.zero())
-
-    def whole(k: Any) -> dict[str, Any]:
-        """α = λ + ᾱ"""
-        return {"alpha": k.lam + k.bias}
-
-    return stack(local(whole, met(outward(biased, x, bias=Motion.zero()))), "alpha")
+    return accelerated(outward(apart, x, pose=Transform.identity(), V=Motion.zero()))
 
 
 @program(shapes={"poses": ("nb", 4, 4), "velocities": ("nb", 6)})
@@ -262,7 +263,8 @@ def minimal_state(robot: Robot, poses: Any, velocities: Any) -> tuple[Any, Any]:
     """The joint state (q, v) nearest to bodies that drifted apart, hinge by hinge from the root.
 
     Against the parent as put right already: q of the relative pose, v the nearest to Δ = V − φ*V_p
-    ([BI] 3.6). Angles are within ±π. Returns (…, nq) and (…, nv). Cost O(N).
+    ([BI] 3.6). Angles are within ±π, but for those of helical hinges, whose translation tells the
+    whole turns. Returns (…, nq) and (…, nv). Cost O(N).
     """
 
     def together(k: Any, parent: Any) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +14,7 @@ from phipsi.algorithms.kinematics import (
     frame_velocity,
     jacobian,
 )
-from phipsi.model import Robot
+from phipsi.model import Hinge, ModelWarning, Robot
 from phipsi.model import rebase as model
 from phipsi.spatial import Force, Motion, Transform
 from phipsi.sweeps import program
@@ -21,7 +22,8 @@ from phipsi.sweeps import program
 
 @dataclass(frozen=True)
 class Rebased:
-    """A robot seen from another base: `robot` describes what `old` does, rooted elsewhere.
+    """A robot seen from another base: `robot` describes what `old` does, one or more of its trees
+    rooted elsewhere.
 
     The maps are compiled and take any leading batch shape; `inverse` goes the other way.
     """
@@ -50,10 +52,6 @@ class Rebased:
         """The way back."""
         return Rebased(self.robot, self.old)
 
-    def original(self, q: Any, v: Any) -> tuple[Any, Any]:
-        """(q, v) of the old description from those of the new."""
-        return self.inverse.state(q, v)
-
 
 def rebase(robot: Robot, body: str) -> Rebased:
     """The same robot with another body of a free tree as its base ([BI] Appendix A).
@@ -62,50 +60,61 @@ def rebase(robot: Robot, body: str) -> Rebased:
     reversed), and bodies get their frame at the hinge that is now inboard; the old one stays as a
     frame of the body's name, for `jacobian`, `frame_pose` and `external={name: …}`. The free hinge
     keeps its name and moves the new base. The mechanics are the same: 𝓜' = T⁻*𝓜T⁻¹. To the base
-    itself it gives the same robot.
+    itself it gives the same robot. Limits that cannot be said from the other side are dropped with
+    a `ModelWarning`.
 
     >>> import phipsi as pp
     >>> arm = pp.robots.space_arm()
     >>> hand = pp.rebase(arm, arm.bodies[-1].name)
     >>> q, v = hand.state(*arm.random_state(0))
     """
-    return Rebased(robot, model.rerooted(robot, body))
+    if not isinstance(robot, Robot) or not isinstance(body, str):
+        kind = type(robot).__name__
+        raise TypeError(f"rebase needs a Robot and the name of a body, got a {kind} and {body!r}")
+    other, dropped = model.rerooted(robot, body)
+    for words in dropped:
+        warnings.warn(words, ModelWarning, stacklevel=2)
+    return Rebased(robot, other)
 
 
 @program(static=("other",))
 def rebased_state(robot: Robot, q: Any, v: Any, *, other: Robot) -> tuple[Any, Any]:
     """`Rebased.state`: q' and v' of the description `other`. Cost O(N)."""
-    (_, body), q, v = model.base(robot, other), np.asarray(q), np.asarray(v)
-    seen = other.frame(body).placement.inv
-    X = np.asarray(frame_pose(robot, q, body))
-    pose = Transform.of(X[:3, :3], X[:3, 3]) @ seen
-    V = seen.T @ Motion.of(frame_velocity(robot, q, v, body))
-    return (
-        model.configuration(robot, other, q, pose),
-        model.velocity(robot, other, q, v, V),
-    )
+    q, v = np.asarray(q), np.asarray(v)
+
+    def pose(body: str) -> Transform:
+        X = np.asarray(frame_pose(robot, q, body))
+        return Transform.of(X[:3, :3], X[:3, 3]) @ other.frame(body).placement.inv
+
+    def V(body: str) -> Motion:
+        return other.frame(body).placement.inv.T @ Motion.of(frame_velocity(robot, q, v, body))
+
+    return model.configuration(robot, other, q, pose), model.velocity(robot, other, q, v, V)
 
 
 @program(static=("other",))
 def rebased_acceleration(robot: Robot, q: Any, v: Any, a: Any, *, other: Robot) -> Any:
     """`Rebased.acceleration`: a' of the description `other`. Cost O(N)."""
-    _, body = model.base(robot, other)
-    frame = robot.frame(body)
-    alpha = Motion.of(np.asarray(accelerations(robot, q, v, a))[robot.body_index(frame.body)])
-    at = other.frame(body).placement.inv.T @ (frame.placement.T @ alpha)
     q, v, a = np.asarray(q), np.asarray(v), np.asarray(a)
-    return model.acceleration(robot, other, q, v, a, at)
+    every = np.asarray(accelerations(robot, q, v, a))
+
+    def alpha(body: str) -> Motion:
+        frame = robot.frame(body)
+        own = frame.placement.T @ Motion.of(every[robot.body_index(frame.body)])
+        return other.frame(body).placement.inv.T @ own
+
+    return model.acceleration(robot, other, q, v, a, alpha)
 
 
 @program(static=("other",))
 def rebased_force(robot: Robot, q: Any, tau: Any, *, other: Robot) -> Any:
-    """`Rebased.force`: tau' of the description `other`, tau' = L⁻*tau + J'*f, f the force on the
+    """`Rebased.force`: tau' of the description `other`, tau' = L⁻*tau + Σ J'*f, f the force on an
     old base and J' the Jacobian of that body. Cost O(N)."""
-    old, new = model.base(robot, other)
     q, tau = np.asarray(q), np.asarray(tau)
-    turned = model.force(robot, other, q, tau)
-    if old == new:
-        return turned
-    f = robot.frame(old).placement.solve(Force.of(tau[robot.hinges[robot.body_index(old)].v]))
     there, _ = rebased_state(robot, q, np.zeros(robot.nv), other=other)
-    return turned + np.asarray(jacobian(other, there, old)).T @ f.array
+
+    def carried(h: Hinge) -> Any:
+        f = robot.frame(h.child).placement.solve(Force.of(tau[h.v]))
+        return np.asarray(jacobian(other, there, h.child)).T @ f.array
+
+    return sum(map(carried, model.uprooted(robot, other)), model.force(robot, other, q, tau))

@@ -153,6 +153,8 @@ CONTACTS: Mapping[str, Contact] = MappingProxyType(
 class Grasp(Closure):
     """The contact of a tip (frame `a`, its z towards the object) with an object (frame `b`).
 
+    The dynamics hold the tip where it is on the object, whatever frame of the object `b` is; to
+    `b` itself it is brought by `close_loops` and by stabilisation.
     `contact` is a name of CONTACTS. `friction` bounds the tangential force by the normal one,
     `torsion` [m] the moment about the normal. Rolling: a ball of `radius` [m] about the origin of
     the tip on the plane z = 0 of frame `b`, whose z points to the tip.

@@ -6,8 +6,7 @@ to what is now its inboard hinge; the free hinge keeps its name and moves the ne
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import pairwise
@@ -17,7 +16,7 @@ import numpy as np
 
 from phipsi.conventions import WORLD
 from phipsi.model.builder import Builder
-from phipsi.model.robot import Frame, Hinge, ModelError, ModelWarning, Robot
+from phipsi.model.robot import Frame, Hinge, ModelError, Robot
 from phipsi.model.validate import NO_LIMIT
 from phipsi.spatial import Motion, Transform
 
@@ -30,15 +29,15 @@ SAME = 1e-12
 
 
 @lru_cache(maxsize=64)
-def rerooted(robot: Robot, body: str) -> Robot:
+def rerooted(robot: Robot, body: str) -> tuple[Robot, tuple[str, ...]]:
     """The robot with `body` as the base of its tree: same names, other frames of turned bodies.
 
     Bodies whose frame moves keep the old one as a frame of their name. What cannot be said of a
-    hinge from its other side is refused, or dropped with a warning if it is a limit.
+    hinge from its other side is refused, or dropped if it is a limit: one sentence for each hinge.
     """
     way = _way(robot, body)
     if len(way) == 1:
-        return robot
+        return robot, ()
     moved = {h.child: out.placement for h, out in pairwise(way)}
     moved[body] = robot.frame(body).placement
     back = {name: C.inv for name, C in moved.items()}
@@ -60,11 +59,15 @@ def rerooted(robot: Robot, body: str) -> Robot:
     frames = {name: Frame(name, name, pose) for name, pose in back.items()}
     frames |= {f.name: replace(f, placement=placed(f.body, f.placement)) for f in builder.frames}
     builder.frames = [f for f in frames.values() if f.name != f.body or not _own(f.placement)]
-    return builder.build()
+    return builder.build(), tuple(words for h in way if (words := _dropped(h)))
 
 
 def _way(robot: Robot, body: str) -> list[Hinge]:
     """The hinges from the free one to the body's inboard hinge."""
+    if body in robot.frames and all(b.name != body for b in robot.bodies):
+        on = robot.frames[body].body
+        where = "the world; name a body" if on == WORLD else f"body {on!r}; rebase to that body"
+        raise ModelError(f"{body!r} is a frame of {where}")
     i = robot.body_index(body)
     if i < 0:
         raise ModelError(f"{WORLD!r} is no body that could be the base; name a body")
@@ -73,10 +76,10 @@ def _way(robot: Robot, body: str) -> list[Hinge]:
         way.append(robot.hinges[i])
         i = robot.parents[i]
     root = way[-1]
-    if root.kind.name != "free" or np.any(np.asarray(root.armature) != 0.0):
+    if root.kind.name != "free":
         raise ModelError(
             f"body {body!r} cannot be the base: root joint {root.name!r} is not free (load with "
-            "base='free', or give the root a free hinge without armature)"
+            "base='free', or give the root a free hinge)"
         )
     return way[::-1]
 
@@ -93,13 +96,13 @@ def _free(h: Hinge) -> dict[str, Any]:
     for name in (*SYMMETRIC, *COMPONENT):
         if np.any(np.asarray(getattr(h, name)) != 0.0):
             raise _unsayable(h, name, "would act on the new base, give zero or an external force")
-    return {"rest": np.array(h.kind.neutral), **_limits(h, [None] * h.kind.nq, [None] * h.kind.nv)}
+    return {"rest": np.array(h.kind.neutral), **_limits(h)}
 
 
 def _reversed(h: Hinge) -> dict[str, Any]:
     """The axes and numbers of a hinge that is turned round."""
     R = h.kind.reversal
-    new: dict[str, Any] = {"axes": R.axes(h.axes), **_limits(h, R.q, R.v)}
+    new: dict[str, Any] = {"axes": R.axes(h.axes), **_limits(h)}
     for name in (*SYMMETRIC, *COMPONENT):
         old = np.asarray(getattr(h, name), float)
         turned = [i for i in R.alike if name in SYMMETRIC]
@@ -112,24 +115,33 @@ def _reversed(h: Hinge) -> dict[str, Any]:
     return {**new, "rest": np.array(R.coordinates(np.asarray(h.rest, float)), float)}
 
 
-def _limits(h: Hinge, q: Any, v: Any) -> dict[str, Any]:
-    """The limits, where a coordinate of the other side is one of this side."""
-    new: dict[str, Any] = {}
-    dropped = []
-    for names, sources in ((("lower", "upper"), q), (("velocity", "effort"), v)):
-        for name in names:
-            old, none = np.asarray(getattr(h, name), float), NO_LIMIT[name]
-            new[name] = np.array([none if s is None else old[s] for s in sources])
-            if any(s is None and x != none for x, s in zip(old, sources, strict=True)):
-                dropped.append(name)
-    if dropped:
-        warnings.warn(
-            f"hinge {h.name!r} is {h.kind.name}: its limits ({', '.join(dropped)}) cannot be said "
-            "of another base and are dropped where coordinates mix",
-            ModelWarning,
-            stacklevel=5,
-        )
-    return new
+def _sources(h: Hinge, limit: str) -> Sequence[int | None]:
+    """For each number of a limit from the other side which one of this side it is, if it is one."""
+    R = h.kind.reversal
+    sources = R.q if limit in ("lower", "upper") else R.v
+    return [None] * len(sources) if h.parent == WORLD else sources
+
+
+def _limits(h: Hinge) -> dict[str, Any]:
+    """The limits from the other side; none where coordinates mix."""
+    return {
+        name: np.array([none if s is None else getattr(h, name)[s] for s in _sources(h, name)])
+        for name, none in NO_LIMIT.items()
+    }
+
+
+def _dropped(h: Hinge) -> str:
+    """Which limits the other side cannot have, if any."""
+
+    def lost(name: str, none: float) -> bool:
+        both = zip(getattr(h, name), _sources(h, name), strict=True)
+        return any(s is None and x != none for x, s in both)
+
+    names = ", ".join(name for name, none in NO_LIMIT.items() if lost(name, none))
+    return names and (
+        f"hinge {h.name!r} is {h.kind.name}: its limits ({names}) cannot be said of another base "
+        "and are dropped where coordinates mix"
+    )
 
 
 def _unsayable(h: Hinge, field: str, needs: str) -> ModelError:
@@ -146,43 +158,42 @@ def _listed(freedoms: list[int]) -> str:
 # ---- states and forces ---------------------------------------------------------------------------
 
 
-def base(robot: Robot, other: Robot) -> tuple[str, str]:
-    """The bodies that are base in `robot` and in `other` of the tree that is rooted anew; of the
-    first tree if none is."""
-    roots = [h for h, p in zip(robot.hinges, robot.parents, strict=True) if p < 0]
-    pairs = [(h.child, other.hinge(h.name).child) for h in roots]
-    return next((pair for pair in pairs if pair[0] != pair[1]), pairs[0])
+def uprooted(robot: Robot, other: Robot) -> list[Hinge]:
+    """The free hinges of `robot` that move another body in `other`: those of trees rooted anew."""
+    return [h for h, back in _pairs(robot, other) if h.parent == WORLD and h.child != back.child]
 
 
-def configuration(robot: Robot, other: Robot, q: Any, pose: Transform) -> Any:
-    """q in the other description, the new base being at `pose` in the world."""
+def configuration(robot: Robot, other: Robot, q: Any, pose: Callable[[str], Transform]) -> Any:
+    """q in the other description, a new base being at pose(body) in the world."""
 
     def at_base(back: Hinge) -> Any:
-        return list(back.kind.coordinates(back, back.placement.inv @ pose))
+        return list(back.kind.coordinates(back, back.placement.inv @ pose(back.child)))
 
     return _seen(
         robot, other, "q", q, at_base, lambda h, _, x: list(h.kind.reversal.coordinates(x))
     )
 
 
-def velocity(robot: Robot, other: Robot, q: Any, v: Any, V: Motion) -> Any:
-    """v in the other description, V the velocity of the new base."""
+def velocity(robot: Robot, other: Robot, q: Any, v: Any, V: Callable[[str], Motion]) -> Any:
+    """v in the other description, V(body) the velocity of a new base."""
     return _seen(
-        robot, other, "v", v, lambda back: V.array,
+        robot, other, "v", v, lambda back: V(back.child).array,
         lambda h, back, x: h.kind.reversal.velocity(h, back, q[h.q], x),
     )  # fmt: skip
 
 
-def acceleration(robot: Robot, other: Robot, q: Any, v: Any, a: Any, alpha: Motion) -> Any:
-    """a in the other description, alpha the acceleration of the new base."""
+def acceleration(
+    robot: Robot, other: Robot, q: Any, v: Any, a: Any, alpha: Callable[[str], Motion]
+) -> Any:
+    """a in the other description, alpha(body) the acceleration of a new base."""
     return _seen(
-        robot, other, "v", a, lambda back: alpha.array,
+        robot, other, "v", a, lambda back: alpha(back.child).array,
         lambda h, back, x: h.kind.reversal.acceleration(h, back, q[h.q], v[h.v], x),
     )  # fmt: skip
 
 
 def force(robot: Robot, other: Robot, q: Any, tau: Any) -> Any:
-    """tau in the other description, without the force on the old base."""
+    """tau in the other description, without the forces on old bases."""
     return _seen(
         robot, other, "v", tau, lambda back: np.full(6, 0.0, object),
         lambda h, back, x: h.kind.reversal.force(h, back, q[h.q], x),

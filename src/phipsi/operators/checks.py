@@ -42,7 +42,8 @@ def check_robot(x: Expression, robot: Robot, lowered: Lowered | None = None) -> 
 
 
 def check_free(what: str, robot: Robot) -> None:
-    """Refuse a robot with a root that is not free: seen from a body, the rest is infinite there."""
+    """Refuse a robot with a root that is not free, or has armature: seen from a body, the rest is
+    infinite there."""
     found = _against("free base", robot)
     if found:
         raise ModelError(f"{what} is known only on a free base, but {found}")
@@ -69,8 +70,10 @@ def _against(condition: str, robot: Robot) -> str:
             return f"joint {held[0].name!r} has some" if held else ""
         case "free base":
             roots = [h for h, p in zip(robot.hinges, robot.parents, strict=True) if p < 0]
-            held = [h for h in roots if h.kind.name != "free" or _armed(h)]
-            return f"root joint {held[0].name!r} is not free" if held else ""
+            for h in roots:
+                if h.kind.name != "free" or _armed(h):
+                    why = "has armature" if h.kind.name == "free" else "is not free"
+                    return f"root joint {h.name!r} {why}"
     return ""
 
 

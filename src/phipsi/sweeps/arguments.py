@@ -26,6 +26,11 @@ def is_dynamic(value: Any) -> bool:
     return hasattr(value, "__array__")
 
 
+def frozen(option: Any) -> Any:
+    """An option as a constant: lists as tuples."""
+    return tuple(map(frozen, option)) if isinstance(option, (list, tuple)) else option
+
+
 def common_dtype(values: Iterable[Any]) -> str:
     """The number type of a kernel for these arguments: that of its arrays; plain Python numbers and
     lists follow."""

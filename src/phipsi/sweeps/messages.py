@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from itertools import accumulate
 from typing import Any
 
 from phipsi.model import Robot
@@ -29,64 +33,49 @@ def messages(
     What a body tells its parent follows from its children's records; what it is told from the
     parent's record and the sums of sent(c) over its siblings c (`nothing` has the sums over none;
     the world's are those). That is `inward`, `others` and `outward`; or with an `order`, message by
-    message: all 2 (nb − roots) of them, of which always the first goes that can. O(N).
+    message: all 2 (nb − roots) of them, of which always the first goes that can. Those are always
+    unrolled. O(N) operations.
     """
     if order is None:
         return outward(down, others(sent, inward(up, x), **nothing), **world)
     for step in (up, sent, down):
         note("messages", step)
-    return Post(x, up, sent, down, nothing, world).delivered(order)
+    return Post(x, up, sent, down, dict(nothing), Record(dict(world))).delivered(order)
 
 
+@dataclass
 class Post:
     """Messages on their way: what has arrived at each body."""
 
-    def __init__(
-        self,
-        x: Forest,
-        up: Callable[[Any, Children], dict[str, Any]],
-        sent: Callable[[Any], dict[str, Any]],
-        down: Callable[[Any, Any], dict[str, Any]],
-        nothing: Mapping[str, Any],
-        world: Mapping[str, Any],
-    ) -> None:
-        self.x, self.up, self.sent, self.down, self.nothing = x, up, sent, down, nothing
-        self.records = list(x.records)
-        self.world = Record(dict(world))
-        self.told = [False] * len(self.records)
-        """Which bodies have the message of their parent."""
+    x: Forest
+    up: Callable[[Any, Children], dict[str, Any]]
+    sent: Callable[[Any], dict[str, Any]]
+    down: Callable[[Any, Any], dict[str, Any]]
+    nothing: dict[str, Any]
+    world: Record
+
+    def __post_init__(self) -> None:
+        self.records = list(self.x.records)
         self.arrived: list[dict[int, Record]] = [{} for _ in self.records]
         """For each body the children that have sent theirs, in the order in which they came."""
-        self.degree = [x.parents.count(i) for i in range(len(self.records))]
+        self.beside: dict[int, dict[str, Any]] = {}
+        """For each body the sums over its siblings, once its parent has heard them all."""
 
     def delivered(self, order: Sequence[Edge]) -> Forest:
         """The forest after all messages."""
         number = self.x.robot.body_index
-        waiting = [(number(a), number(b)) for a, b in checked(self.x.robot, order)]
-        for i, p in enumerate(self.x.parents):
-            if p < 0:
-                self._tell(i, self.world)
-        while waiting:
-            edge = next(edge for edge in waiting if self._ready(*edge))
-            waiting.remove(edge)
-            self._send(*edge)
-        for i, p in enumerate(self.x.parents):
-            if p < 0:
-                self._conclude(i)
+        roots = [i for i, p in enumerate(self.x.parents) if p < 0]
+        for i in roots:
+            self._tell(i, self.world)
+        named = checked(self.x.robot, order)
+        for sender, receiver in scheduled([(number(a), number(b)) for a, b in named]):
+            if self.x.parents[sender] == receiver:
+                self.arrived[receiver][sender] = self._conclude(sender)
+            else:
+                self._tell(receiver, self.records[sender])
+        for i in roots:
+            self._conclude(i)
         return Forest(self.x.robot, tuple(self.records), self.x.parents)
-
-    def _ready(self, sender: int, receiver: int) -> bool:
-        """Has the sender heard all its neighbours but the receiver?"""
-        heard = len(self.arrived[sender]) - (receiver in self.arrived[sender])
-        if self.x.parents[sender] == receiver:
-            return heard == self.degree[sender]
-        return self.told[sender] and heard == self.degree[sender] - 1
-
-    def _send(self, sender: int, receiver: int) -> None:
-        if self.x.parents[sender] == receiver:
-            self.arrived[receiver][sender] = self._conclude(sender)
-        else:
-            self._tell(receiver, self.records[sender])
 
     def _conclude(self, i: int) -> Record:
         """What a body knows when its children have spoken."""
@@ -96,28 +85,69 @@ class Post:
 
     def _tell(self, i: int, parent: Record) -> None:
         """What a body knows when its parent has spoken, which knows the body's siblings."""
-        p = self.x.parents[i]
-        sums = dict(self.nothing)
-        for c, record in self.arrived[p].items() if p >= 0 else ():
-            sums = sums if c == i else added(sums, self.sent(record))
-        known = self.records[i].extended(sums)
+        known = self.records[i].extended(self._siblings(i))
         self.records[i] = known.extended(self.down(known, parent))
-        self.told[i] = True
+
+    def _siblings(self, i: int) -> dict[str, Any]:
+        """The sums over the siblings: those that came before the body and after it, so that all
+        children of a body take O(children)."""
+        p = self.x.parents[i]
+        if p < 0 or i in self.beside:
+            return self.beside.get(i, self.nothing)
+        parts = [self.sent(record) for record in self.arrived[p].values()]
+        before, after = (
+            [*accumulate(run, added, initial=self.nothing)] for run in (parts, parts[::-1])
+        )
+        if i not in self.arrived[p]:
+            return before[-1]
+        self.beside.update(zip(self.arrived[p], map(added, before, after[-2::-1]), strict=True))
+        return self.beside[i]
 
 
-def checked(robot: Robot, order: Sequence[Edge]) -> list[Edge]:
+def scheduled(order: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """All messages, always the first in the order that can go: whose sender has heard all its
+    neighbours but the receiver. O(N log N)."""
+    place = {edge: n for n, edge in enumerate(order)}
+    neighbours: dict[int, set[int]] = defaultdict(set)
+    for sender, receiver in order:
+        neighbours[receiver].add(sender)
+    unheard = {i: set(found) for i, found in neighbours.items()}
+    ready = [n for n, (sender, _) in enumerate(order) if len(unheard[sender]) == 1]
+    while ready:
+        sender, at = order[heappop(ready)]
+        yield sender, at
+        unheard[at].remove(sender)
+        # the last but one frees the message to the last, the last those to all others
+        free = neighbours[at] - {sender} if not unheard[at] else unheard[at]
+        for receiver in free if len(unheard[at]) <= 1 else ():
+            heappush(ready, place[at, receiver])
+
+
+def as_edges(order: Any) -> tuple[Edge, ...]:
+    """An order as a constant."""
+    if not isinstance(order, (list, tuple)):
+        kind = type(order).__name__
+        raise TypeError(f"order is a {kind}, needs a list of pairs of names, (sender, receiver)")
+    for edge in order:
+        pair = isinstance(edge, (list, tuple)) and len(edge) == 2
+        if not pair or not all(isinstance(name, str) for name in edge):
+            raise TypeError(f"order: {edge!r} is no pair (sender, receiver) of body names")
+    return tuple((str(sender), str(receiver)) for sender, receiver in order)
+
+
+def checked(robot: Robot, order: Any) -> tuple[Edge, ...]:
     """The order, if it has every message between neighbours once."""
     hinges = [
         (h.child, h.parent) for h, p in zip(robot.hinges, robot.parents, strict=True) if p >= 0
     ]
     wanted = {edge for child, parent in hinges for edge in ((child, parent), (parent, child))}
-    given = [(str(a), str(b)) for a, b in order]
-    for edge in given:
-        if edge not in wanted:
-            raise ValueError(f"order: no hinge connects {edge[0]!r} and {edge[1]!r}")
-        if given.count(edge) > 1:
-            raise ValueError(f"order: the message {edge[0]!r} → {edge[1]!r} is there twice")
-    missing = wanted.difference(given)
+    given, missing = as_edges(order), set(wanted)
+    for a, b in given:
+        if (a, b) not in wanted:
+            raise ValueError(f"order: no hinge connects {a!r} and {b!r}")
+        if (a, b) not in missing:
+            raise ValueError(f"order: the message {a!r} → {b!r} is there twice")
+        missing.remove((a, b))
     if missing:
         a, b = min(missing)
         raise ValueError(

@@ -22,7 +22,7 @@ from phipsi.compile import (
     llvm_source,
 )
 from phipsi.model import Robot
-from phipsi.sweeps.arguments import common_dtype, flatten, is_dynamic
+from phipsi.sweeps.arguments import common_dtype, flatten, frozen, is_dynamic
 from phipsi.sweeps.forest import simplest
 from phipsi.sweeps.log import logged_sweeps
 from phipsi.sweeps.request import Request
@@ -195,7 +195,7 @@ class Program(Generic[P, R]):
         bound.apply_defaults()
         robot, *values = bound.arguments.values()
         return robot, {
-            name: tuple(x) if isinstance(x, list) and name in self.options else x
+            name: frozen(x) if name in self.options else x
             for name, x in zip(self.parameters, values, strict=True)
         }
 
@@ -217,7 +217,7 @@ class Program(Generic[P, R]):
         values: list[Any] = []
         for name, value in arguments.items():
             if self._is_option(name, value):
-                value = tuple(value) if isinstance(value, list) else value
+                value = frozen(value)
                 if not isinstance(value, Hashable):
                     kind = type(value).__name__
                     raise TypeError(f"{self.name}: the option {name} is a {kind}, needs a constant")
@@ -251,7 +251,7 @@ class Program(Generic[P, R]):
                     )
                 leaves.append((name, Leaf(name, self._core(robot, name, ()))))
             elif self._is_option(name, value):
-                static[name] = tuple(value) if isinstance(value, list) else value
+                static[name] = frozen(value)
             elif isinstance(value, Mapping):
                 leaves.append((name, tuple(Leaf(k, np.shape(v)) for k, v in value.items())))
             else:

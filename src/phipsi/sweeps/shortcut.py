@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from phipsi.compile import Kernel
 from phipsi.model import Robot
-from phipsi.sweeps.arguments import is_dynamic
+from phipsi.sweeps.arguments import frozen, is_dynamic
 
 KEPT = 256
 """Shortcuts a program keeps, oldest dropped first."""
@@ -65,9 +65,5 @@ class Shortcuts:
 
     def _likeness(self, args: Any, kwargs: Any) -> Hashable:
         """Robot, number of arguments, options."""
-        options = [_fixed(args[i]) for i in self._options if i < len(args)]
+        options = [frozen(args[i]) for i in self._options if i < len(args)]
         return (id(args[0]), len(args), *options, *kwargs.items())
-
-
-def _fixed(option: Any) -> Hashable:
-    return tuple(option) if option.__class__ is list else option
