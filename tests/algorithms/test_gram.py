@@ -69,13 +69,22 @@ def test_every_argument_has_a_batch() -> None:
     s = State(robot, (2, 3))
     W, mu = random_weights(rng, 3, 2), rng.uniform(0.5, 1.0, (2, 3))
     frames = ("tool", robot.bodies[0].name)
-    y = pp.gram_solve(robot, s.q, s.w, frames=frames, weights=W, damping=mu)
-    each = pp.gram_solve(robot, s.q, s.w, frames=frames, weights=W, damping=mu[..., None])
-    assert y.shape == (2, 3, robot.nv) == each.shape
+    y = pp.gram_solve(robot, s.q, s.w, frames=frames, weights=W, damping=mu[..., None])
+    assert y.shape == (2, 3, robot.nv)
     for i, j in np.ndindex(2, 3):
         whole = dense(robot, s.q[i, j], frames, W[j], mu[i, j])
-        close(each[i, j], np.linalg.solve(whole, s.w[i, j]))
-    close(y, each)
+        close(y[i, j], np.linalg.solve(whole, s.w[i, j]))
+    with pytest.raises(ValueError, match=r"gram_solve: damping has shape \(2, 3\), needs a number"):
+        pp.gram_solve(robot, s.q, s.w, frames=frames, weights=W, damping=mu)
+
+
+def test_single_precision_stays_so() -> None:
+    robot = pp.robots.puma560()
+    s = State(robot)
+    q, w = s.q.astype(np.float32), s.w.astype(np.float32)
+    y = pp.gram_solve(robot, q, w, frames="tool", damping=0.3)
+    assert y.dtype == np.float32
+    close(y, pp.gram_solve(robot, s.q, s.w, frames="tool", damping=0.3), 1e-4)
 
 
 def test_a_frame_of_the_world_adds_nothing() -> None:
@@ -140,7 +149,8 @@ def test_it_is_a_part_of_programs() -> None:
     @pp.program
     def pull(robot: pp.Robot, q: Any, e: Any, W: Any) -> Any:
         J = pp.jacobian(robot, q, "tool")
-        return pp.gram_solve(robot, q, J.T @ e, frames="tool", weights=W[None], damping=0.2)
+        mu = 0.2 * W[0]
+        return pp.gram_solve(robot, q, J.T @ e, frames="tool", weights=W[None], damping=mu)
 
     robot = pp.robots.seven_axis_arm()
     s = State(robot)
@@ -156,10 +166,21 @@ def test_it_is_a_part_of_programs() -> None:
         ({"frames": ()}, "names of different frames"),
         ({"frames": ("tool", "tool")}, "names of different frames"),
         ({"frames": "tool", "weights": np.ones(6)}, r"needs \(..., 1, 6, 6\) or \(..., 1, 6\)"),
+        ({"frames": None}, "gram_solve: frames is None, needs names"),
+        ({"frames": ("tool", 3)}, "gram_solve: frames is .*, needs names"),
+        ({"frames": "tool", "damping": np.ones(5)}, r"needs a number, \(..., 1\) or \(..., 6\)"),
+        ({"frames": "tool", "damping": None}, "gram_solve: damping is None, needs a number"),
+        ({"frames": "tool", "q": np.zeros(3)}, r"gram_solve: q has shape \(3,\)"),
     ],
 )
 def test_what_is_wrong_is_said(options: Any, words: str) -> None:
     robot = pp.robots.puma560()
     s = State(robot)
     with pytest.raises(ValueError, match=words):
-        pp.gram_solve(robot, s.q, s.w, **options)
+        pp.gram_solve(robot, **({"q": s.q, "x": s.w} | options))
+
+
+def test_a_robot_is_needed() -> None:
+    none: Any = 3
+    with pytest.raises(TypeError, match="gram_solve: robot is a int, needs a Robot"):
+        pp.gram_solve(none, np.zeros(6), np.zeros(6), frames="tool")

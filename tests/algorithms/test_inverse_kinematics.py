@@ -220,6 +220,67 @@ def test_a_posture_is_approached_without_moving_the_frame() -> None:
         assert np.linalg.norm(null @ (rest - q)) < 1e-4
 
 
+@pytest.mark.parametrize("seed", [10, 11, 12])
+def test_a_posture_costs_no_target(seed: int) -> None:
+    robot = pp.robots.seven_axis_arm()
+    _, X = reachable(robot, "tool", 200, 3)
+    rest, _ = robot.random_state(seed)
+    plain = pp.inverse_kinematics(robot, robot.neutral(), {"tool": X})
+    found = pp.inverse_kinematics(robot, robot.neutral(), {"tool": X}, posture=rest)
+    assert plain.reached.all() and found.reached.all()
+    before, after = (np.linalg.norm(q - rest, axis=-1) for q in (plain.q, found.q))
+    assert (after <= before + 1e-9).all() and after.mean() < 0.95 * before.mean()
+
+
+# ---- targets that have nothing in common --------------------------------------------------------
+
+
+def pair() -> tuple[pp.Robot, pp.Robot]:
+    """An arm, and two of them."""
+    arm = pp.robots.seven_axis_arm()
+    return arm, pp.combine({"l": arm, "r": arm})
+
+
+def test_a_target_out_of_reach_spoils_no_other() -> None:
+    arm, two = pair()
+    _, X = reachable(arm, "tool", 30)
+    found = pp.inverse_kinematics(
+        two, two.neutral(), {"r/tool": [9.0, 0.0, 0.0], "l/tool": X}, weights={"l/tool": 2.0}
+    )
+    assert not found.reached.any() and (found.position_error[:, 0] > 1.0).all()
+    assert (found.position_error[:, 1] <= TOLERANCE).all()
+    close(pp.frame_pose(two, found.q, "l/tool"), X, 1e-7)
+    text = found.report()
+    assert "'r/tool' misses" in text and "'l/tool'" not in text
+
+
+def test_damping_is_of_the_frames_that_a_joint_moves() -> None:
+    @pp.program
+    def both(robot: pp.Robot, q: Any, near: Any) -> Any:
+        found = pp.inverse_kinematics(robot, q, {"l/tool": near, "r/tool": [9.0, 0.0, 0.0]})
+        return found.position_error
+
+    arm, two = pair()
+    q, _ = arm.random_state(4)
+    start = np.tile(q, 2) + 0.1
+    near = pp.frame_pose(arm, q, "tool")[:3, 3]
+    missed = both(two, start, near)
+    assert missed[0] <= TOLERANCE and missed[1] > 1.0
+
+
+def test_restarts_leave_joints_that_no_target_concerns() -> None:
+    arm, two = pair()
+    q0, X = reachable(arm, "tool", 30)
+    start = np.concatenate([q0, q0], -1)
+    found = pp.inverse_kinematics(two, start, {"l/tool": X})
+    once = pp.inverse_kinematics(two, start, {"l/tool": X}, restarts=0)
+    assert found.reached.all() and not once.reached.all()
+    close(found.q[:, 7:], start[:, 7:], 1e-12)
+    body = arm.bodies[3].name
+    one = pp.inverse_kinematics(arm, q0, {body: pp.frame_pose(arm, q0[::-1], body)})
+    close(one.q[:, 4:], q0[:, 4:], 1e-12)
+
+
 # ---- limits and what is out of reach ------------------------------------------------------------
 
 
@@ -267,8 +328,38 @@ def test_the_report_says_what_is_missed_and_why() -> None:
     panda = load("panda")
     near = pp.inverse_kinematics(panda, panda.neutral(), {"panda_hand_tcp": [0.9, 0.4, 0.6]})
     assert not near.reached and "at a limit: panda_joint" in near.report()
-    with pytest.raises(ValueError, match="report"):
+    with pytest.raises(ValueError, match="outside a program"):
         pp.Solution(*found).report()
+
+
+def test_the_report_tells_of_joints_on_the_way_and_of_slides() -> None:
+    builder = pp.Builder("lift").body("car", mass=1.0)
+    builder.body("arm", mass=1.0, com=(0.2, 0.0, 0.0)).body("other", mass=1.0, com=(0.2, 0.0, 0.0))
+    slide: Any = {"axis": (1.0, 0.0, 0.0), "lower": -2.0, "upper": 2.0}
+    builder.hinge("slide", "prismatic", "world", "car", **slide)
+    builder.hinge("pin", "revolute", "car", "arm", axis=(0.0, 0.0, 1.0), lower=0.0, upper=1.0)
+    builder.hinge("idle", "revolute", "car", "other", axis=(0.0, 0.0, 1.0), lower=0.0, upper=1.0)
+    robot = builder.frame("tip", "arm", position=(0.5, 0.0, 0.0)).build()
+    far = pp.inverse_kinematics(robot, robot.neutral(), {"tip": [9.0, 0.0, 0.0]}).report()
+    assert "can reach at most 2.5 m" in far and "links" not in far
+    near = pp.inverse_kinematics(robot, robot.neutral(), {"tip": [0.0, -0.3, 0.0]}).report()
+    assert near.endswith("at a limit: pin.")
+
+
+def test_the_report_says_that_targets_may_contend() -> None:
+    robot = pp.robots.planar_chain(3)
+    apart = {"tool": [0.5, 0.0, -0.3], robot.bodies[1].name: [-0.5, 0.0, -0.3]}
+    text = pp.inverse_kinematics(robot, [0.1, 0.2, 0.3], apart).report()
+    assert "contend" in text and "restarts" not in text
+
+
+def test_out_of_reach_many_starts_are_no_worse_than_one() -> None:
+    robot = pp.robots.seven_axis_arm()
+    q0, _ = robot.random_state(7, (50,))
+    for far in ([9.0, 0.0, 0.0], [5.0, 5.0, 5.0], [0.0, 0.0, -6.0]):
+        best = pp.inverse_kinematics(robot, robot.neutral(), {"tool": far})
+        ones = pp.inverse_kinematics(robot, q0, {"tool": far}, restarts=0)
+        assert best.position_error[0] <= np.median(ones.position_error) + 1e-4
 
 
 def test_reach_is_a_true_bound() -> None:
@@ -339,6 +430,37 @@ def test_it_is_a_part_of_programs() -> None:
     assert ((missed < TOLERANCE) == (answer["reached"] > 0.0)).all()
 
 
+def test_inside_programs_limits_hold_and_quaternions_are_unit() -> None:
+    @pp.program
+    def follow(robot: pp.Robot, q: Any, point: Any) -> Any:
+        found = pp.inverse_kinematics(robot, q, {"tool": point}, iterations=1, tolerance=10.0)
+        with pytest.raises(ValueError, match="outside a program"):
+            found.report()
+        return found.q
+
+    arm, ball = pp.robots.seven_axis_arm(), pp.robots.chain(2, "spherical")
+    assert within_limits(arm, follow(arm, np.full((5, 7), 4.0), np.zeros(3)))
+    q = follow(ball, 3.0 * ball.neutral(), np.zeros(3))
+    close(np.linalg.norm(q.reshape(2, 4), axis=-1), np.ones(2))
+
+
+def test_a_posture_is_approached_inside_programs() -> None:
+    @pp.program(shapes={"X": (4, 4)})
+    def follow(robot: pp.Robot, q: Any, X: Any, rest: Any) -> Any:
+        found = pp.inverse_kinematics(robot, q, {"tool": X}, posture=rest)
+        return {"q": found.q, "reached": found.reached}
+
+    robot = pp.robots.seven_axis_arm()
+    rng = np.random.default_rng(5)
+    q, _ = robot.random_state(rng, (20,))
+    X, rest = pp.frame_pose(robot, q, "tool"), robot.random_state(rng)[0]
+    answer = follow(robot, q, X, rest)
+    assert (answer["reached"] > 0.0).all()
+    close(pp.frame_pose(robot, answer["q"], "tool"), X, 1e-7)
+    before, after = (np.linalg.norm(x - rest, axis=-1).mean() for x in (q, answer["q"]))
+    assert after < 0.95 * before
+
+
 def test_iterations_bound_each_start() -> None:
     robot = pp.robots.seven_axis_arm()
     q0, X = reachable(robot, "tool", 10)
@@ -378,7 +500,16 @@ POSE = np.eye(4)
         ({"tool": np.zeros(3)}, {"rows": {"tool": "pose"}}, "a position alone"),
         ({"tool": POSE}, {"weights": {"hand": 1.0}}, "that frame has no target"),
         ({"tool": POSE}, {"weights": {"tool": [1.0, 2.0]}}, r"a number or \(..., 6\)"),
-        ({"tool": POSE}, {"weights": {"tool": -1.0}}, "negative"),
+        ({"tool": POSE}, {"weights": {"tool": -1.0}}, "not positive"),
+        ({"tool": POSE}, {"weights": {"tool": [1.0, 0, 1, 1, 1, 1]}}, "rows= leaves out"),
+        ({"tool": POSE}, {"weights": 2.0}, "weights is 2.0, needs a mapping"),
+        ({"tool": POSE}, {"rows": "position"}, "rows is 'position', needs a mapping"),
+        ({"tool": POSE}, {"rows": {"tool": 5}}, "six truth values"),
+        ({"tool": POSE}, {"rows": {"tool": [0, 1, 2, 3, 4, 5]}}, "six truth values"),
+        ({"tool": POSE}, {"tolerance": None}, "tolerance is None, needs a positive number"),
+        ({"tool": POSE}, {"tolerance": "a"}, "tolerance is 'a', needs a positive number"),
+        ({"tool": POSE}, {"iterations": True}, "iterations is True, needs a whole number"),
+        ({"tool": POSE}, {"limits": None}, "limits is None, needs True or False"),
         ({"tool": POSE}, {"posture": np.zeros(3)}, r"posture has shape \(3,\)"),
         ({"tool": POSE}, {"tolerance": 0.0}, "needs a positive number"),
         ({"tool": POSE}, {"iterations": 0}, "at least 1"),
@@ -391,6 +522,22 @@ def test_bad_input_is_one_clear_sentence(targets: Any, options: Any, words: str)
     robot = pp.robots.seven_axis_arm()
     with pytest.raises(ValueError, match=words):
         pp.inverse_kinematics(robot, robot.neutral(), targets, **options)
+
+
+def test_what_is_no_robot_is_said_and_whole_numbers_are_taken() -> None:
+    none: Any = "arm"
+    with pytest.raises(TypeError, match="robot is a str, needs a Robot"):
+        pp.inverse_kinematics(none, np.zeros(7), {"tool": POSE})
+    robot = pp.robots.seven_axis_arm()
+    few: Any = {"iterations": np.int64(30)}
+    X = pp.frame_pose(robot, robot.random_state(3)[0], "tool")
+    assert pp.inverse_kinematics(robot, robot.neutral(), {"tool": X}, **few).reached
+
+
+def test_the_module_is_not_hidden_by_the_function() -> None:
+    from phipsi.algorithms import reaching
+
+    assert reaching.inverse_kinematics is pp.inverse_kinematics
 
 
 @pytest.mark.parametrize(("q0", "words"), [(np.zeros(6), "q0 has shape"), ([np.nan] * 7, "finite")])

@@ -34,7 +34,6 @@ from phipsi.algorithms.grasps import (
     Held,
     grasp_dynamics,
 )
-from phipsi.algorithms.inverse_kinematics import inverse_kinematics
 from phipsi.algorithms.kinematics import (
     accelerations,
     center_of_mass,
@@ -71,6 +70,7 @@ from phipsi.algorithms.operational_space import (
     operational_inertia_inverse,
     tip_force_accelerations,
 )
+from phipsi.algorithms.reaching import inverse_kinematics
 from phipsi.algorithms.rebasing import Rebased, rebase
 from phipsi.algorithms.targets import Solution
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import Any, NamedTuple
 
@@ -15,7 +15,17 @@ from phipsi.compile import repeat
 from phipsi.model import Robot
 from phipsi.spatial import ArticulatedInertia, Force, Motion, Transform
 from phipsi.spatial import rotation as rot
-from phipsi.sweeps import Forest, external_forces, forest, gather, inward, local, outward, program
+from phipsi.sweeps import (
+    Children,
+    Forest,
+    external_forces,
+    forest,
+    gather,
+    inward,
+    local,
+    outward,
+    program,
+)
 
 HELD = 1e12
 """Armature of a joint that is held at its limit."""
@@ -94,6 +104,21 @@ def pulled(k: Any) -> dict[str, Any]:
     return {"load": k.f_ext}
 
 
+def bear(k: Any, children: Children) -> dict[str, Any]:
+    """E = own + Σ E, and for each freedom"""
+    held = children.sum(lambda c: c.held, k.own)
+    return {"held": held, "borne": held * np.ones(len(k.x))}
+
+
+def outboard(x: Forest, values: Mapping[str, Any]) -> Any:
+    """For each freedom the sum of the values of the frames that it moves, (nv,)."""
+    own: list[Any] = [0.0] * x.robot.nb
+    for name, value in values.items():
+        i = x.robot.body_index(x.robot.frame(name).body)
+        own[i] = own[i] + value
+    return gather(inward(bear, x.holding(own=own)), "borne")
+
+
 def motion(k: Any, parent: Any) -> dict[str, Any]:
     """V = φ*V_p + H*v"""
     return {"V": k.phi.T @ parent.V + k.H.T @ k.v}
@@ -131,24 +156,31 @@ class Descent(NamedTuple):
         self.iterations[at[~better]] += other.iterations[~better]
 
 
-@program(shapes={"posture": ("nq",), "settings": (3,)}, static=("tasks",), joint_space=True)
+@program(shapes={"posture": ("nq",), "settings": (4,)}, static=("tasks",), joint_space=True)
 def descend(
     robot: Robot, q: Any, targets: Any, settings: Any, tasks: Tasks, count: int, limits: bool, *,
     weights: Any = None, posture: Any = None,
 ) -> Descent:  # fmt: skip
-    """`count` steps δ = (Σ J*WJ + μ²I)⁻¹ Σ J*We, μ² = damping · E + ε, of which at most `most`.
+    """`count` steps δ = (Σ J*WJ + μ²)⁻¹ Σ J*We, of which at most `most`, from q within the limits.
 
-    E = Σ ½ e*We (Sugihara 2011): far from the targets a step along the gradient, near them one of
-    Newton ([SOA] 2). A posture is sought by δ₀ = q_rest − q:
-    δ = δ₀ + (Σ J*WJ + μ²I)⁻¹ Σ J*W(e − Jδ₀). Rows that have arrived stay. Targets are (…, 12 nf),
-    rotation by rows and position of each; settings (…, 3) are tolerance, damping and `most`;
-    weights (…, 6 nf). Metres count as parts of the robot's length. Cost O(N) a step.
+    μ² = damping · E + ε for each freedom, E = Σ ½ e*We of the frames that it moves (Sugihara 2011):
+    far from the targets a step along the gradient, near them one of Newton ([SOA] 2). A posture is
+    sought by δ₀ = q_rest − q, no longer than `stride`: δ = δ₀ + (Σ J*WJ + μ²)⁻¹ Σ J*W(e − Jδ₀).
+    Rows that have arrived stay. Targets are (…, 12 nf), rotation by rows and position of each;
+    settings (…, 4) are tolerance, damping, `most` and `stride`; weights (…, 6 nf). Metres count as
+    parts of the robot's length. Cost O(N) a step.
     """
-    tolerance, damping, most = settings
+    tolerance, damping, most, stride = settings
     goals = [Transform(x[:9].reshape(3, 3), x[9:]) for x in targets.reshape(-1, 12)]
     w = np.ones(6 * len(tasks)) if weights is None else weights
     w = w.reshape(-1, 6) * np.append(np.ones(3), np.full(3, 1.0 / _length(robot, q, tasks) ** 2))
     low, high = (robot.joint_data(x) if limits else None for x in ("lower", "upper"))
+
+    def allowed(q: Any) -> Any:
+        """q with unit quaternions, within the limits"""
+        return np.clip(robot.integrate(q, np.zeros(robot.nv)), low, high)
+
+    rest = None if posture is None else allowed(posture)
 
     def missed(x: Forest) -> list[Miss]:
         rows = zip(tasks, goals, w, strict=True)
@@ -158,7 +190,7 @@ def descend(
         q, n, _ = carry
         x = posed(forest(robot, q, x=np.zeros(robot.nv)))
         misses = missed(x)
-        wish = None if posture is None else robot.difference(q, np.clip(posture, low, high))
+        wish = None if rest is None else _bounded(robot.difference(q, rest), stride)
         delta = _step(x, q, dict(zip(tasks, misses, strict=True)), wish, damping, limits)
         settled = _arrived(misses, tolerance)
         if posture is not None:
@@ -167,7 +199,7 @@ def descend(
         new = np.clip(robot.integrate(q, delta), low, high)
         return (np.where(stays, q, new), n + np.where(stays, 0.0, 1.0), 1.0 * settled), np.zeros(0)
 
-    (q, n, settled), _ = repeat(count, step, (q, np.zeros(()), np.zeros(())))
+    (q, n, settled), _ = repeat(count, step, (allowed(q), np.zeros(()), np.zeros(())))
     misses = missed(posed(forest(robot, q)))
     arrived = 1.0 * _arrived(misses, tolerance)
     return Descent(
@@ -179,24 +211,42 @@ def descend(
 
 
 def _step(x: Forest, q: Any, tasks: Any, wish: Any, damping: Any, limits: bool) -> Any:
-    """δ from what the tasks miss; joints at a limit that are pulled outward are held there."""
-    robot, pulls = x.robot, {name: m.f for (name, _), m in tasks.items()}
+    """δ from what the tasks miss; joints at a limit that are pulled outward, or that go there on
+    the way to a posture, are held there."""
+    robot, pulls = x.robot, {name: m.f.array for (name, _), m in tasks.items()}
+    A = damping * outboard(x, {name: m.energy for (name, _), m in tasks.items()}) + LEAST
     if wish is not None:
-        x = outward(motion, x.given(v=wish), V=Motion.zero())
-        for (name, _), m in tasks.items():
-            pulls[name] = m.f - m.W @ motion_of(x, name)
-    x = x.carrying(f_ext=external_forces(robot, {name: f.array for name, f in pulls.items()}))
-    energy = sum(m.energy for m in tasks.values())
-    A = np.full(robot.nv, damping * energy + LEAST, object)
+        free = _toward(x, tasks, wish, A)
+        if not limits:
+            return free
+        held = _held(robot, q, free)
+        return _toward(x, tasks, wish * (1.0 - held), A + HELD * held)
+    x = x.carrying(f_ext=external_forces(robot, pulls))
     if limits:
         A = A + HELD * _held(robot, q, gather(inward(collect, local(pulled, x)), "T"))
-    weights = weighted(robot, {name: m.W for (name, _), m in tasks.items()})
-    delta = resolved(x.given(A=A).holding(M=weights))
-    return delta if wish is None else wish + delta
+    return _solved(x, tasks, A)
+
+
+def _toward(x: Forest, tasks: Any, wish: Any, A: Any) -> Any:
+    """δ₀ + (Σ J*WJ + A)⁻¹ Σ J*W(e − Jδ₀)"""
+    x = outward(motion, x.given(v=wish), V=Motion.zero())
+    pulls = {name: (m.f - m.W @ motion_of(x, name)).array for (name, _), m in tasks.items()}
+    return wish + _solved(x.carrying(f_ext=external_forces(x.robot, pulls)), tasks, A)
+
+
+def _solved(x: Forest, tasks: Any, A: Any) -> Any:
+    """(Σ J*WJ + A)⁻¹ Σ J*f"""
+    weights = weighted(x.robot, {name: m.W for (name, _), m in tasks.items()})
+    return resolved(x.given(A=A).holding(M=weights))
+
+
+def _bounded(wish: Any, stride: Any) -> Any:
+    """A step toward the posture, no longer than that."""
+    return wish * (stride / np.maximum(stride, _norm(wish)))
 
 
 def _held(robot: Robot, q: Any, g: Any) -> Any:
-    """One for every freedom that stands at a limit and is pulled outward by g, zero for others."""
+    """One for every freedom that stands at a limit and is led outward by g, zero for others."""
     low, high = robot.joint_data("lower"), robot.joint_data("upper")
     out = np.full(robot.nv, 0.0, object)
     for i, j in enumerate(coordinates(robot)):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import prod
 from typing import Any
 
@@ -233,6 +233,9 @@ def gram_inverse_product(
     return resolved(forest(robot, q, x=x, A=armature).holding(M=bodies))
 
 
+gram_inverse_product.name = "gram_solve"  # what its errors say
+
+
 def gram_solve(
     robot: Robot,
     q: Any,
@@ -248,9 +251,8 @@ def gram_solve(
     inverted by the Riccati recursion, (I − HψK)* D⁻¹ (I − HψK), whatever the number of frames.
     `weights` W is (…, nf, 6, 6), symmetric positive semidefinite, or (…, nf, 6), its diagonal, in
     the frames' own axes, [angular; linear]; None is the identity. `damping` μ is a number, one for
-    each row (…) or (…, 1), or one for each freedom (…, nv), as which nv numbers are always taken;
-    it may be zero where the sum is regular by itself. A frame on the world adds nothing. Returns
-    (…, nv). Cost O(N).
+    each row (…, 1) or one for each freedom (…, nv); it may be zero where the sum is regular by
+    itself. A frame on the world adds nothing. Returns (…, nv). Cost O(N).
 
     >>> import numpy as np, phipsi as pp
     >>> arm = pp.robots.puma560()
@@ -260,23 +262,28 @@ def gram_solve(
     >>> bool(np.allclose((J.T @ J + 0.01 * np.eye(6)) @ step, x))
     True
     """
-    names = (frames,) if isinstance(frames, str) else tuple(frames)
-    if not names or len(set(names)) < len(names):
+    if not isinstance(robot, Robot):
+        raise TypeError(f"gram_solve: robot is a {type(robot).__name__}, needs a Robot")
+    single = isinstance(frames, str) or not isinstance(frames, Iterable)
+    names: tuple[Any, ...] = (frames,) if single else tuple(frames)
+    if not all(isinstance(x, str) for x in names) or not 0 < len(names) == len(set(names)):
         raise ValueError(f"gram_solve: frames is {frames!r}, needs names of different frames")
-    if weights is not None:
-        weights, n = np.asanyarray(weights), len(names)
-        own = next((s for s in ((n, 6, 6), (n, 6)) if weights.shape[-len(s) :] == s), None)
-        if own is None:
-            raise ValueError(
-                f"gram_solve: weights has shape {weights.shape}, "
-                f"needs (..., {n}, 6, 6) or (..., {n}, 6) for {n} frames"
-            )
-        weights = weights.reshape((*weights.shape[: -len(own)], prod(own)))
-    damping = np.asanyarray(damping)
-    if damping.ndim and damping.shape[-1] not in (1, robot.nv):
-        damping = damping[..., None]
+    shape = None if damping is None else np.shape(damping)
+    if shape is None or shape[-1:] not in ((), (1,), (robot.nv,)):
+        given = f"has shape {shape}" if shape else f"is {damping!r}"
+        raise ValueError(
+            f"gram_solve: damping {given}, needs a number, (..., 1) or (..., {robot.nv})"
+        )
     if weights is None:
         return gram_inverse_product(robot, q, x, damping, names)
+    weights, n = np.asanyarray(weights), len(names)
+    own = next((s for s in ((n, 6, 6), (n, 6)) if weights.shape[-len(s) :] == s), None)
+    if own is None:
+        raise ValueError(
+            f"gram_solve: weights has shape {weights.shape}, "
+            f"needs (..., {n}, 6, 6) or (..., {n}, 6) for {n} frames"
+        )
+    weights = weights.reshape((*weights.shape[: -len(own)], prod(own)))
     return gram_inverse_product(robot, q, x, damping, names, weights)
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from operator import index
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -45,9 +45,10 @@ class Problem:
     targets: Any
     weights: Any
     limits: bool
+    tolerance: Any
 
     def configuration(self, name: str, q: Any) -> np.ndarray:
-        """Configurations (…, nq) that are given: checked, quaternions unit, within the limits."""
+        """Configurations (…, nq) that are given, checked."""
         robot, array = self.robot, as_numbers(f"inverse_kinematics: {name}", q).astype(float)
         if array.shape[-1:] != (robot.nq,):
             raise ValueError(
@@ -55,50 +56,67 @@ class Problem:
             )
         if not np.isfinite(array).all():
             raise ValueError(f"inverse_kinematics: {name} has numbers that are not finite")
-        if robot.nq > robot.nv:
-            array = robot.integrate(array, np.zeros(robot.nv))
-        return self.within(array)
-
-    def within(self, q: np.ndarray) -> np.ndarray:
-        """The nearest configuration within the limits, if they count."""
-        return np.clip(q, *self._limits) if self.limits else q
-
-    @cached_property
-    def _limits(self) -> tuple[np.ndarray, np.ndarray]:
-        return self.robot.joint_data("lower"), self.robot.joint_data("upper")
+        return array
 
 
-def problem(robot: Robot, targets: Any, rows: Any, weights: Any, limits: bool) -> Problem:
+def problem(
+    robot: Robot, targets: Any, rows: Any, weights: Any, limits: Any, tolerance: Any
+) -> Problem:
     """The problem that arguments of `inverse_kinematics` state."""
+    if not isinstance(robot, Robot):
+        raise TypeError(f"inverse_kinematics: robot is a {type(robot).__name__}, needs a Robot")
     if not isinstance(targets, Mapping) or not targets:
         raise ValueError("inverse_kinematics: targets is empty or no mapping, needs {frame: pose}")
-    for what, given in (("rows", rows), ("weights", weights)):
-        for name in given or ():
-            if name not in targets:
-                known = ", ".join(targets)
-                raise ValueError(f"{what}[{name!r}]: that frame has no target; targets: {known}")
+    if not isinstance(limits, (bool, np.bool_)):
+        raise ValueError(f"inverse_kinematics: limits is {limits!r}, needs True or False")
+    rows, weights = _named("rows", rows, targets), _named("weights", weights, targets)
+    positive("tolerance", tolerance)
     tasks, places, weighed = [], dict[str, Any](), dict[str, Any]()
     for name, pose in targets.items():
         if robot.frame(name).body == WORLD:
             raise ValueError(f"targets[{name!r}]: that frame is fixed to the world")
         places[name], turned = _placed(name, pose)
-        tasks.append((name, _rows(name, (rows or {}).get(name), turned)))
-        weighed[name] = _weight(name, (weights or {}).get(name, 1.0))
+        tasks.append((name, _rows(name, rows.get(name), turned)))
+        weighed[name] = _weight(name, weights.get(name, 1.0))
     own = _joined(weighed) if weights else None
-    return Problem(robot, tuple(tasks), _joined(places), own, limits)
+    return Problem(robot, tuple(tasks), _joined(places), own, bool(limits), tolerance)
 
 
-def options(tolerance: Any, damping: Any, **counts: Any) -> None:
-    """Check the numbers that a search is told."""
-    for name, x in counts.items():
-        least = 1 if name == "iterations" else 0
-        if not isinstance(x, int) or x < least:
-            raise ValueError(
-                f"inverse_kinematics: {name} is {x!r}, needs a whole number of at least {least}"
-            )
-    for name, x in (("tolerance", tolerance), ("damping", damping)):
-        if not is_traced(x) and not (np.ndim(x) == 0 and 0.0 < x < np.inf):
-            raise ValueError(f"inverse_kinematics: {name} is {x!r}, needs a positive number")
+def _named(what: str, given: Any, targets: Mapping[str, Any]) -> Mapping[str, Any]:
+    """An option by frame: nothing, or a mapping of frames that have a target."""
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        raise ValueError(
+            f"inverse_kinematics: {what} is {given!r}, needs a mapping {{frame: {what}}}"
+        )
+    for name in given:
+        if name not in targets:
+            known = ", ".join(targets)
+            raise ValueError(f"{what}[{name!r}]: that frame has no target; targets: {known}")
+    return given
+
+
+def count(name: str, x: Any, least: int = 0) -> int:
+    """A whole number that a search is told."""
+    try:
+        whole = least - 1 if isinstance(x, (bool, np.bool_)) else index(x)
+    except TypeError:
+        whole = least - 1
+    if whole < least:
+        raise ValueError(
+            f"inverse_kinematics: {name} is {x!r}, needs a whole number of at least {least}"
+        )
+    return whole
+
+
+def positive(name: str, x: Any) -> None:
+    """Check a positive number that a search is told."""
+    if is_traced(x):
+        return
+    number = np.ndim(x) == 0 and np.asarray(x).dtype.kind in "fiu"
+    if not number or not 0.0 < x < np.inf:
+        raise ValueError(f"inverse_kinematics: {name} is {x!r}, needs a positive number")
 
 
 def common_batch(shapes: Mapping[str, tuple[int, ...]]) -> tuple[int, ...]:
@@ -128,9 +146,12 @@ def _rows(name: str, rows: Any, whole: bool) -> Rows:
             raise ValueError(f"rows[{name!r}] is {rows!r}, not one of {', '.join(ROWS)}")
         chosen = ROWS[rows]
     else:
-        chosen = tuple(bool(x) for x in rows)
-        if len(chosen) != 6 or not any(chosen):
-            raise ValueError(f"rows[{name!r}] needs six truth values [angular; linear], some true")
+        given = np.asarray(rows)
+        if given.shape != (6,) or not (np.isin(given, (0, 1)).all() and given.any()):
+            raise ValueError(
+                f"rows[{name!r}] is {rows!r}, needs six truth values [angular; linear], some true"
+            )
+        chosen = tuple(bool(x) for x in given)
     if any(chosen[:3]) and not whole:
         raise ValueError(f"targets[{name!r}] is a position alone, but its rows ask for a rotation")
     return chosen
@@ -143,8 +164,11 @@ def _weight(name: str, weight: Any) -> Any:
     array = as_numbers(f"weights[{name!r}]", weight).astype(float)
     if array.ndim and array.shape[-1] != 6:
         raise ValueError(f"weights[{name!r}] has shape {array.shape}, needs a number or (..., 6)")
-    if not (np.isfinite(array) & (array >= 0.0)).all():
-        raise ValueError(f"weights[{name!r}] has numbers that are negative or not finite")
+    if not (np.isfinite(array) & (array > 0.0)).all():
+        raise ValueError(
+            f"weights[{name!r}] has numbers that are not positive and finite; "
+            "rows= leaves out what does not count"
+        )
     return array * np.ones(6)
 
 
@@ -222,7 +246,7 @@ class Solution(Found):
         """What was reached and what was not, a sentence for each frame that misses its target."""
         if self.problem is None:
             raise ValueError(
-                "only a Solution of inverse_kinematics has a report, none of its parts"
+                "report: only a Solution that inverse_kinematics returned outside a program has one"
             )
         batch = np.shape(self.reached)
         failed = [i for i in np.ndindex(*batch) if not self.reached[i]]
@@ -239,30 +263,36 @@ class Solution(Found):
 
     def _misses(self, i: tuple[int, ...], asked: Problem) -> Iterator[str]:
         goals = np.broadcast_to(asked.targets, (*np.shape(self.reached), asked.targets.shape[-1]))
-        stuck = _at_limits(asked.robot, self.q[i]) if asked.limits else []
         for n, (name, rows) in enumerate(asked.tasks):
             far, turn = float(self.position_error[i][n]), float(self.rotation_error[i][n])
-            parts = [f"{far:.3g} m"] * any(rows[3:]) + [f"{turn:.3g} rad"] * any(rows[:3])
-            text = f"{name!r} misses its target by {' and '.join(parts)}"
-            yield text + _why(asked, name, rows, goals[i][12 * n + 9 : 12 * n + 12], stuck) + "."
+            if max(far, turn) > asked.tolerance:
+                parts = [f"{far:.3g} m"] * any(rows[3:]) + [f"{turn:.3g} rad"] * any(rows[:3])
+                text = f"{name!r} misses its target by {' and '.join(parts)}"
+                at = goals[i][12 * n + 9 : 12 * n + 12]
+                yield text + _why(asked, name, rows, at, self.q[i]) + "."
 
 
-def _why(asked: Problem, name: str, rows: Rows, at: Any, stuck: Sequence[str]) -> str:
+def _why(asked: Problem, name: str, rows: Rows, at: Any, q: Any) -> str:
+    own = asked.robot.frame(name).body
     base, length = reach(asked.robot, name, asked.limits)
     distance = float(np.linalg.norm(at - base))
     if all(rows[3:]) and distance > length:
         return (
-            f": it is out of reach, {distance:.3g} m from the base of the arm, whose links are "
-            f"{length:.3g} m long together"
+            f": it is out of reach, {distance:.3g} m from the base of the arm, from where the "
+            f"frame can reach at most {length:.3g} m"
         )
+    stuck = _at_limits(asked.robot, name, q) if asked.limits else []
     if stuck:
         return f"; at a limit: {', '.join(stuck)}"
-    return "; no joint stands at a limit, so try other starts (restarts=, q0) or fewer rows"
+    root = asked.robot.root
+    near = [n for n, _ in asked.tasks if root(asked.robot.frame(n).body) == root(own)]
+    hint = "other targets may contend with it" if len(near) > 1 else "try other q0 or restarts="
+    return f"; no joint on the way to it stands at a limit; {hint}"
 
 
-def _at_limits(robot: Robot, q: Any) -> list[str]:
-    """The hinges that stand at a limit."""
-    x = forest(robot, q)
+def _at_limits(robot: Robot, frame: str, q: Any) -> list[str]:
+    """The hinges on the way to a frame that stand at a limit."""
+    x = forest(robot, q).chain(robot.body_index(robot.frame(frame).body))
     near = 1e-9
 
     def stands(k: Any) -> dict[str, Any]:
