@@ -102,20 +102,19 @@ def test_dual_inertias_by_their_definitions(seed: int) -> None:
         for i, (h, p) in enumerate(zip(robot.hinges, robot.parents, strict=True)):
             own = np.s_[6 * i : 6 * i + 6]
             close(ab.P[i] + dual.S[i], np.linalg.inv(Upsilon[own, own]), 1e-9)
-            G, D, S = dual.G_s[:, h.v], dual.D_s[h.v, h.v], dual.S_plus[i]
+            G, D = dual.G_s[:, h.v], dual.D_s[h.v, h.v]
             if p < 0:
-                close(np.array([dual.S[i], S, D]), np.zeros((3, 6, 6)))
+                close(np.array([dual.S[i], D]), np.zeros((2, 6, 6)))
                 close(G, -np.eye(6))
                 continue
             hinge = matrix(H, x)[h.v, own]
-            close(D, hinge @ S @ hinge.T + np.diag(np.asarray(h.armature, float)))
-            close(G @ D, -S @ hinge.T)
-            close(dual.S[i], S + G @ hinge @ S)
             up = np.s_[6 * p : 6 * p + 6]
             step = matrix(phi, x)[up, own]
-            plus = np.linalg.inv(step.T @ Upsilon[up, up] @ step)
-            P = ab.P[i] - ab.G[:, h.v] @ hinge @ ab.P[i]
-            close(P + S, plus, 1e-8)
+            P_plus = ab.P[i] - ab.G[:, h.v] @ hinge @ ab.P[i]
+            S_plus = np.linalg.inv(step.T @ Upsilon[up, up] @ step) - P_plus
+            close(D, hinge @ S_plus @ hinge.T + np.diag(np.asarray(h.armature, float)), 1e-8)
+            close(G @ D, -S_plus @ hinge.T, 1e-8)
+            close(dual.S[i], S_plus + G @ hinge @ S_plus, 1e-8)
 
 
 # ---- messages -----------------------------------------------------------------------------------

@@ -27,7 +27,6 @@ from phipsi.operators.recursions import (
     sent,
 )
 from phipsi.spatial import (
-    ArticulatedInertia,
     Force,
     Joined,
     Motion,
@@ -70,33 +69,31 @@ def operational(robot: Robot, q: Any, what: str = "Λ = P + S") -> Forest:
 
 
 class Dual(NamedTuple):
-    """Dual articulated inertias: S and S⁺ of every body (…, nb, 6, 6), D_s (…, nv, nv), block
-    diagonal, and G_s (…, 6, nv); all in the frames of the bodies beyond the hinges."""
+    """Dual articulated inertias, as `Articulated` has P, D and G: S of every body (…, nb, 6, 6),
+    D_s (…, nv, nv), block diagonal, and G_s (…, 6, nv); in the frames of the bodies that the hinges
+    move."""
 
     S: Any
-    S_plus: Any
     D_s: Any
     G_s: Any
 
 
 @program
 def dual_articulated_inertias(robot: Robot, q: Any) -> Dual:
-    """S, S⁺, D_s and G_s of the dual Riccati recursion, which runs outward ([BI] Alg 3.1).
+    """S, D_s and G_s of the dual Riccati recursion, which runs outward ([BI] Alg 3.1).
 
     S⁺ = φ⁻¹(M_p + S_p + Σ φP⁺φ* of siblings)φ⁻*, D_s = HS⁺H* + A, G_s = −S⁺H*D_s⁻¹,
     S = S⁺ + G_sHS⁺: what a body feels of all that lies beyond its inboard hinge, every other hinge
-    free [kg, kg·m, kg·m²]. At a root S = 0; S⁺ and D_s, infinite there, are given as zero. Needs a
-    free base. Cost O(N).
+    free [kg, kg·m, kg·m²]. At a root S = 0; D_s, infinite there, is given as zero. Needs a free
+    base. Cost O(N).
     """
 
     def given(k: Any) -> dict[str, Any]:
-        """S⁺, D_s, G_s; zero for what is infinite"""
-        G, S_plus = k.minus_G_s, ArticulatedInertia.of(k.S_plus.matrix * k.inside)
-        return {"S_plus": S_plus, "D_s": G.D.matrix * k.inside, "G_s": -G.matrix}
+        """D_s, zero where it is infinite, and G_s"""
+        return {"D_s": k.minus_G_s.D.matrix * k.inside, "G_s": -k.minus_G_s.matrix}
 
     x = local(given, operational(robot, q, "dual_articulated_inertias"))
-    S, S_plus = stack(x, "S", (6, 6)), stack(x, "S_plus", (6, 6))
-    return Dual(S, S_plus, diagonal(x, "D_s"), columns(x, "G_s"))
+    return Dual(stack(x, "S", (6, 6)), diagonal(x, "D_s"), columns(x, "G_s"))
 
 
 # ---- messages and where they meet ---------------------------------------------------------------
@@ -243,7 +240,7 @@ def decoupled_forward_dynamics(
 
     def apart(k: Any, parent: Any) -> dict[str, Any]:
         """φ = X_p⁻¹X,  Δ = V − φ*V_p,  a = ad(V)Δ + Ḣ*β,  b = crf(V)MV − Mg − f_ext"""
-        h, phi = k.hinge, parent.pose.inv @ k.pose
+        h, phi = k.hinge, parent.pose.relative(k.pose)
         q = h.kind.coordinates(h, h.placement.inv @ phi)
         H, Delta = h.kind.map(h, q), k.V - phi.T @ parent.V
         beta = H.fit(Delta)
@@ -270,7 +267,7 @@ def minimal_state(robot: Robot, poses: Any, velocities: Any) -> tuple[Any, Any]:
     def together(k: Any, parent: Any) -> dict[str, Any]:
         """q of X_p⁻¹X,  X = X_pφ(q),  β nearest to V − φ*V_p,  V = φ*V_p + H*β"""
         h = k.hinge
-        q = h.kind.coordinates(h, h.placement.inv @ (parent.pose.inv @ k.pose))
+        q = h.kind.coordinates(h, h.placement.inv @ (parent.pose.relative(k.pose)))
         phi, H = h.placement @ h.kind.pose(h, q), h.kind.map(h, q)
         V_plus = phi.T @ parent.V
         beta = H.fit(k.V - V_plus)

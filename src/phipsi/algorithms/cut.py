@@ -62,7 +62,7 @@ def cut(robot: Robot, closures: Sequence[Closure], q: Any, v: Any) -> Cut:
     V = _motions(frames, compute(J(*frames) @ beta, robot, q, v))
     drift = _motions(frames, compute(B(*frames).T @ phi.T @ a, robot, q, v))
     Q, columns, rate, bias, error = [], [], [], [], []
-    between = [X[c.b].inv @ X[c.a] for c in closures]
+    between = [X[c.b].relative(X[c.a]) for c in closures]
     for c, across in zip(closures, between, strict=True):
         Delta = V[c.a] - across.T @ V[c.b]
         wanted = c.coriolis(across, V[c.a], Delta) - (drift[c.a] - across.T @ drift[c.b])

@@ -56,7 +56,7 @@ def miss(X: Transform, target: Transform, rows: Sequence[bool], w: Any) -> Miss:
     the frame's point at the target. If all its rows count alike that is the same as in axes at
     rest, where ė = −v.
     """
-    ahead, on = X.inv @ target, np.array(rows, float)
+    ahead, on = X.relative(target), np.array(rows, float)
     turn, B = _turn(ahead.rotation, rows[:3]) if any(rows[:3]) else (rot.zero(), rot.identity())
     step = on[3:] * ahead.position
     A, L = (rot.scalars(np.diag(np.ones(3))) * (on[i] * w[i]) for i in (np.s_[:3], np.s_[3:]))

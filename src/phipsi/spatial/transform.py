@@ -56,6 +56,11 @@ class Transform:
         """The pose of the parent frame in the child's, φ⁻¹."""
         return Transform(self.R.T, -(self.R.T @ self.position))
 
+    def relative(self, other: Transform) -> Transform:
+        """The pose in this frame of another that has the same parent, φ⁻¹φ'."""
+        back = self.R.T
+        return Transform(back @ other.R, back @ (other.position - self.position))
+
     def followed(self, other: Transform) -> Transform:
         """The composition with another transform, turns kept apart."""
         return Transform(self.R.followed(other.R), self.point(other.position))
