@@ -16,7 +16,7 @@ from benchmarks.robots import Case, case, columns, load, pin
 from benchmarks.tables import Aim, Column, Section, at_least, at_most
 from tests.agreement.peers import pinocchio_model
 
-SIZE, FEW = 1024, {"regressor": 128}
+SIZE, FEW = 1024, {"regressor": 64}
 """States in a batch, fewer where the up to 1 040 numbers for each would not stay in the caches."""
 AIM = 10.0
 TWICE = 2.2

@@ -118,6 +118,8 @@ def test_coordinates_of_a_pose_that_drifted_are_near(kind: HingeKind, seed: int)
     off = Transform(rot.from_quaternion(rot.exp(rot.scalars(drift[:3]))), rot.scalars(drift[3:]))
     again = kind.pose(h, rot.scalars(kind.coordinates(h, pose @ off)))
     assert np.abs(np.asarray((again.inv @ pose).matrix, float) - np.eye(4)).max() < 1e-5
+    near = kind.near(h, pose @ off)
+    assert_allclose(np.asarray(near.matrix, float), np.asarray(again.matrix, float), atol=1e-14)
 
 
 @kinds

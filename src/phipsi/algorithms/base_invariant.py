@@ -230,18 +230,20 @@ def decoupled_forward_dynamics(
     """The true acceleration of every body from its own pose and velocity ([BI] Alg 3.4).
 
     `poses` (…, nb, 4, 4) as `poses` gives them, `velocities` (…, nb, 6) in the bodies' frames: 6 nb
-    coordinates that need not agree with the hinges. φ is the relative pose, Δ = V − φ*V_p,
-    a = ad(V)Δ + Ḣ*β with β the nearest to Δ; then `link_accelerations`. Integrated, Ẋ = X V^ and
-    V̇ = α, they drift apart; `minimal_state` brings them together. Needs a free base. Returns
-    (…, nb, 6) [rad/s², m/s²], spatial, in the bodies' frames. Cost O(N).
+    coordinates that need not agree with the hinges. φ is the relative pose, turned as the hinge
+    allows, Δ = V − φ*V_p, a = ad(V)Δ + Ḣ*β with β the nearest to Δ; then `link_accelerations`.
+    Integrated, Ẋ = X V^ and V̇ = α, they drift apart; `minimal_state` brings them together. Needs a
+    free base. Returns (…, nb, 6) [rad/s², m/s²], spatial, in the bodies' frames. Cost O(N).
     """
     check_free("decoupled_forward_dynamics", robot)
     gravity = rot.scalars(robot.gravity)
 
     def apart(k: Any, parent: Any) -> dict[str, Any]:
-        """φ = X_p⁻¹X,  Δ = V − φ*V_p,  a = ad(V)Δ + Ḣ*β,  b = crf(V)MV − Mg − f_ext"""
-        h, phi = k.hinge, parent.pose.relative(k.pose)
-        q = h.kind.coordinates(h, h.placement.inv @ phi)
+        """φ of X_p⁻¹X,  Δ = V − φ*V_p,  a = ad(V)Δ + Ḣ*β,  b = crf(V)MV − Mg − f_ext"""
+        h, across = k.hinge, parent.pose.relative(k.pose)
+        seen = h.placement.relative(across)
+        phi = Transform(h.placement.followed(h.kind.near(h, seen)).R, across.position)
+        q = h.kind.coordinates(h, seen)
         H, Delta = h.kind.map(h, q), k.V - phi.T @ parent.V
         beta = H.fit(Delta)
         weight = k.M @ Motion(rot.zero(), k.pose.R.T @ gravity)
@@ -267,7 +269,7 @@ def minimal_state(robot: Robot, poses: Any, velocities: Any) -> tuple[Any, Any]:
     def together(k: Any, parent: Any) -> dict[str, Any]:
         """q of X_p⁻¹X,  X = X_pφ(q),  β nearest to V − φ*V_p,  V = φ*V_p + H*β"""
         h = k.hinge
-        q = h.kind.coordinates(h, h.placement.inv @ (parent.pose.relative(k.pose)))
+        q = h.kind.coordinates(h, h.placement.relative(parent.pose.relative(k.pose)))
         phi, H = h.placement @ h.kind.pose(h, q), h.kind.map(h, q)
         V_plus = phi.T @ parent.V
         beta = H.fit(k.V - V_plus)

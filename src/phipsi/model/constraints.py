@@ -117,7 +117,7 @@ class Loop(Closure):
         """How far it is open: X without the motion of the cut joint nearest to it."""
         if self._kind is None:
             return super().error(X)
-        return super().error(self._kind.pose(self, self._kind.coordinates(self, X)).inv @ X)
+        return super().error(self._kind.near(self, X).relative(X))
 
 
 @dataclass(frozen=True)

@@ -46,6 +46,15 @@ class HingeKind:
     quaternion: int | None = None
     """Where in q the quaternion begins, if there is one."""
 
+    projection: Callable[[Any, Transform], Transform] | None = None
+    """The pose of the hinge nearest to a relative pose, where it takes no coordinates."""
+
+    def near(self, h: Any, pose: Transform) -> Transform:
+        """The pose of the hinge nearest to a relative pose: that of its coordinates."""
+        if self.projection is not None:
+            return self.projection(h, pose)
+        return self.pose(h, self.coordinates(h, pose))
+
     def map(self, h: Any, q: Any) -> HingeMap:
         """H at q."""
         return HingeMap(MotionBasis(self.columns(h, q)))
@@ -59,6 +68,11 @@ class HingeKind:
 
 def _turn(u: Any, angle: Any) -> Transform:
     return Transform(Rotation.about(u, angle), rot.zero())
+
+
+def _nearest_turn(h: Any, pose: Transform) -> Transform:
+    s, c = rot.turn_about(h.axes[0], pose.rotation)
+    return Transform(Rotation.along(h.axes[0], s, c), rot.zero())
 
 
 def _slide(u: Any, length: Any) -> Transform:
@@ -199,6 +213,7 @@ def _turning(name: str) -> HingeKind:
         forces=lambda h, q: (*_moments(*rot.perpendicular(h.axes[0])), *_pushes(*_UNIT)),
         reversal=Reversal((0,), (0,)),
         neutral=(0.0,), advance=_add, difference=_subtract, angles=(True,),
+        projection=_nearest_turn,
     )  # fmt: skip
 
 
@@ -275,6 +290,7 @@ KINDS: dict[str, HingeKind] = {
                 mixed=lambda q: rot.conjugate(rot.normalize(q)),
             ),
             neutral=(1.0, 0.0, 0.0, 0.0), advance=_ball_advance, difference=_ball_difference,
+            projection=lambda h, pose: Transform(pose.R, rot.zero()),
             quaternion=0,
         ),
         HingeKind(
@@ -286,6 +302,7 @@ KINDS: dict[str, HingeKind] = {
             reversal=Reversal((None,) * 7, (None,) * 6, alike=(0, 1, 2), mixed=_free_back),
             neutral=(0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0),
             advance=_free_advance, difference=_free_difference, quaternion=3,
+            projection=lambda h, pose: pose,
         ),
     )
 }  # fmt: skip

@@ -86,7 +86,11 @@ def identity() -> Matrix:
 
 def about_axis(u: Vector, angle: Any) -> Matrix:
     """The rotation by `angle` [rad] about the unit vector u."""
-    s, c = np.sin(angle), np.cos(angle)
+    return turned(u, np.sin(angle), np.cos(angle))
+
+
+def turned(u: Vector, s: Any, c: Any) -> Matrix:
+    """The rotation about the unit vector u by the angle of sine s and cosine c."""
     d = 1.0 - c
     x, y, z = u
     return matrix(
@@ -156,8 +160,19 @@ def quaternion_of(R: Matrix) -> Quaternion:
 
 def angle_about(u: Vector, R: Matrix) -> Any:
     """The angle [rad], within ±π, of the rotation about the unit vector u that is nearest to R."""
+    return np.arctan2(*_about(u, R))
+
+
+def turn_about(u: Vector, R: Matrix) -> tuple[Any, Any]:
+    """Sine and cosine of `angle_about`."""
+    y, x = _about(u, R)
+    n = 1.0 / np.sqrt(x * x + y * y)
+    return y * n, x * n
+
+
+def _about(u: Vector, R: Matrix) -> tuple[Any, Any]:
     turn = vector(R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1])
-    return np.arctan2(u @ turn, R[0, 0] + R[1, 1] + R[2, 2] - u @ (R @ u))
+    return u @ turn, R[0, 0] + R[1, 1] + R[2, 2] - u @ (R @ u)
 
 
 def angle_between(u: Vector, a: Vector, b: Vector) -> Any:

@@ -6,6 +6,7 @@ R S R* 15 (75), of any matrix R C R* 23 (90).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from math import atan2, hypot
@@ -20,6 +21,7 @@ from phipsi.spatial.rotation import (
     identity,
     matrix,
     symmetric_product,
+    turned,
     vector,
 )
 
@@ -127,13 +129,25 @@ class Rotation:
         where u is no coordinate axis; a matrix where the angle is a number or u none of numbers."""
         if isinstance(angle, float) or not all(isinstance(x, float) for x in u):
             return cls.of(about_axis(u, angle))
+        return cls._around(u, lambda i, sign: turn(i, angle if sign > 0 else -angle))
+
+    @classmethod
+    def along(cls, u: Vector, s: Any, c: Any) -> Rotation:
+        """The rotation about the unit vector u by the angle of sine s and cosine c."""
+        if not all(isinstance(x, float) for x in u):
+            return cls.of(turned(u, s, c))
+        return cls._around(u, lambda i, sign: Turn(i, c, s if sign > 0 else -s))
+
+    @classmethod
+    def _around(cls, u: Vector, middle: Callable[[int, float], Turn]) -> Rotation:
+        """One turn about a coordinate axis, between constant ones where u is none."""
         for i, x in enumerate(u):
             if abs(x) == 1.0 and list(u).count(0.0) == 2:
-                return cls(None, (turn(i, angle if x > 0 else -angle),))
+                return cls(None, (middle(i, x),))
         flat = hypot(u[0], u[1])
         carry = _kept(_known(2, u[0] / flat, u[1] / flat), _known(1, u[2], flat))
         back = tuple(t.T for t in reversed(carry))
-        return cls(None, (*carry, turn(2, angle), *back))
+        return cls(None, (*carry, middle(2, 1.0), *back))
 
     @property
     def constant(self) -> bool:
