@@ -217,3 +217,19 @@ def test_coordinates_and_forces_of_traced_scalars(kind: HingeKind) -> None:
         forces = [x for f in kind.forces(h, scalars) for x in f.array]
         expected = [*kind.coordinates(h, kind.pose(h, scalars)), *forces, 0.0]
         assert_allclose(row, np.asarray(expected, float), atol=1e-14)
+
+
+@kinds
+@seeds
+def test_rates_are_those_of_coordinates(kind: HingeKind, seed: int) -> None:
+    """A step along such a freedom moves its coordinate as far, and no other freedom moves that."""
+    rng = np.random.default_rng(seed)
+    h, q = random_hinge(kind, rng), random_q(kind, rng)
+    assert len(kind.rates) == kind.nv
+    for i, j in enumerate(kind.rates):
+        steps = [
+            np.asarray(kind.advance(h, q, rot.scalars(0.5 * unit)), float) - np.asarray(q, float)
+            for unit in np.eye(kind.nv)
+        ]
+        if j >= 0:
+            assert_allclose([step[j] for step in steps], 0.5 * np.eye(kind.nv)[i], atol=1e-14)

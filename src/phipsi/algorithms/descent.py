@@ -10,7 +10,7 @@ import numpy as np
 
 from phipsi.algorithms.kinematics import frame_of, motion_of, posed, resolved, weighted
 from phipsi.algorithms.newton_euler import collect
-from phipsi.algorithms.targets import Tasks, coordinates
+from phipsi.algorithms.targets import Tasks
 from phipsi.compile import repeat
 from phipsi.model import Robot
 from phipsi.spatial import ArticulatedInertia, Force, Motion, Transform
@@ -249,7 +249,7 @@ def _held(robot: Robot, q: Any, g: Any) -> Any:
     """One for every freedom that stands at a limit and is led outward by g, zero for others."""
     low, high = robot.joint_data("lower"), robot.joint_data("upper")
     out = np.full(robot.nv, 0.0, object)
-    for i, j in enumerate(coordinates(robot)):
+    for i, j in enumerate(robot.rates):
         if j >= 0 and (isfinite(low[j]) or isfinite(high[j])):
             down = np.logical_and(q[j] <= low[j], g[i] < 0.0)
             up = np.logical_and(q[j] >= high[j], g[i] > 0.0)

@@ -15,7 +15,6 @@ from phipsi.algorithms.targets import (
     Problem,
     Solution,
     common_batch,
-    coordinates,
     count,
     positive,
     problem,
@@ -35,8 +34,8 @@ FEW = 4
 DAMPINGS = np.array([0.03, 0.3, 3.0, 30.0])
 """Factors of the damping that are tried together on the approach to what is out of reach."""
 LEVEL, STIFF, APPROACH = 1e-6, 1e6, 5
-"""That approach ends where a chunk changes less than this part of the error, where even so large a
-damping makes it no smaller, or after so many times the iterations of a start."""
+"""That approach ends where a chunk changes less than this part of the error, where so large a
+damping is reached, or after so many times the iterations of a start."""
 STRIDES = (1e3, 0.3)
 """The longest steps toward a posture [rad, m] that are tried: far ones may find a nearer branch of
 solutions, short ones keep to the one where the row is."""
@@ -133,7 +132,7 @@ def starts(
     q, _ = robot.random_state(seed, (count,))
     x = forest(robot, robot.neutral(), x=np.zeros(robot.nv))
     moves = outboard(x, dict.fromkeys(frames, 1.0)).astype(float) > 0.0
-    return q, np.where(coordinates(robot) < 0, LOOSE, 1.0) * moves
+    return q, np.where(robot.rates < 0, LOOSE, 1.0) * moves
 
 
 @dataclass(frozen=True)

@@ -213,15 +213,6 @@ def _check_rigid(name: str, X: np.ndarray) -> None:
         raise ValueError(f"targets[{name!r}] is no rigid pose: its last row is not 0, 0, 0, 1")
 
 
-def coordinates(robot: Robot) -> np.ndarray:
-    """For each freedom the coordinate whose rate it is, −1 where there is none, (nv,)."""
-    q, _ = robot.random_state(0)
-    moved = robot.integrate(q, 0.5 * np.eye(robot.nv)) - q
-    own = np.isclose(moved, 0.5, rtol=0.0, atol=1e-12)
-    own &= np.isclose(moved, 0.0, rtol=0.0, atol=1e-12).sum(0) == robot.nv - 1
-    return np.where(own.any(1), own.argmax(1), -1)
-
-
 # ---- the answer ---------------------------------------------------------------------------------
 
 

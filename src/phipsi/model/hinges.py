@@ -41,6 +41,8 @@ class HingeKind:
     difference: Callable[[Any, Any, Any], Sequence[Any]]
     rate: Callable[[Any, Any, Any, Any], Motion] = lambda h, q, v, w: Motion.zero()
     """Ḣ* w where the hinge moves with v."""
+    rates: tuple[int, ...] = ()
+    """For each freedom the number of q that it is the rate of, −1 where there is none."""
     angles: tuple[bool, ...] = ()
     """For each number of q: is it an angle [rad] (else a length [m]); empty where a quaternion."""
     quaternion: int | None = None
@@ -212,7 +214,7 @@ def _turning(name: str) -> HingeKind:
         columns=lambda h, q: (_angular(h.axes[0]),),
         forces=lambda h, q: (*_moments(*rot.perpendicular(h.axes[0])), *_pushes(*_UNIT)),
         reversal=Reversal((0,), (0,)),
-        neutral=(0.0,), advance=_add, difference=_subtract, angles=(True,),
+        neutral=(0.0,), advance=_add, difference=_subtract, angles=(True,), rates=(0,),
         projection=_nearest_turn,
     )  # fmt: skip
 
@@ -235,7 +237,7 @@ KINDS: dict[str, HingeKind] = {
             columns=lambda h, q: (_linear(h.axes[0]),),
             forces=lambda h, q: (*_moments(*_UNIT), *_pushes(*rot.perpendicular(h.axes[0]))),
             reversal=Reversal((0,), (0,)),
-            neutral=(0.0,), advance=_add, difference=_subtract, angles=(False,),
+            neutral=(0.0,), advance=_add, difference=_subtract, angles=(False,), rates=(0,),
         ),
         HingeKind(
             "helical", 1, 1, 1,
@@ -245,7 +247,7 @@ KINDS: dict[str, HingeKind] = {
             coordinates=_helical_coordinates, forces=_helical_forces,
             columns=lambda h, q: (Motion(h.axes[0], h.axes[0] * h.pitch),),
             reversal=Reversal((0,), (0,)),
-            neutral=(0.0,), advance=_add, difference=_subtract, angles=(True,),
+            neutral=(0.0,), advance=_add, difference=_subtract, angles=(True,), rates=(0,),
         ),
         HingeKind(
             "cylindrical", 2, 2, 1,
@@ -259,6 +261,7 @@ KINDS: dict[str, HingeKind] = {
             ),
             reversal=Reversal((0, 1), (0, 1)),
             neutral=(0.0, 0.0), advance=_add, difference=_subtract, angles=(True, False),
+            rates=(0, 1),
         ),
         HingeKind(
             "universal", 2, 2, 2,
@@ -266,6 +269,7 @@ KINDS: dict[str, HingeKind] = {
             columns=_universal_columns, forces=_universal_forces, rate=_universal_rate,
             reversal=Reversal((1, 0), (1, 0)),
             neutral=(0.0, 0.0), advance=_add, difference=_subtract, angles=(True, True),
+            rates=(0, 1),
         ),
         HingeKind(
             "planar", 3, 3, 1,
@@ -277,7 +281,7 @@ KINDS: dict[str, HingeKind] = {
                 axes=lambda axes: (-axes[0], axes[1], -axes[2]),
             ),
             neutral=(0.0, 0.0, 0.0), advance=_planar_advance, difference=_planar_difference,
-            angles=(False, False, True),
+            angles=(False, False, True), rates=(2, -1, -1),
         ),
         HingeKind(
             "spherical", 4, 3, 0,
@@ -290,7 +294,7 @@ KINDS: dict[str, HingeKind] = {
                 mixed=lambda q: rot.conjugate(rot.normalize(q)),
             ),
             neutral=(1.0, 0.0, 0.0, 0.0), advance=_ball_advance, difference=_ball_difference,
-            projection=lambda h, pose: Transform(pose.R, rot.zero()),
+            projection=lambda h, pose: Transform(pose.R, rot.zero()), rates=(-1,) * 3,
             quaternion=0,
         ),
         HingeKind(
@@ -302,7 +306,7 @@ KINDS: dict[str, HingeKind] = {
             reversal=Reversal((None,) * 7, (None,) * 6, alike=(0, 1, 2), mixed=_free_back),
             neutral=(0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0),
             advance=_free_advance, difference=_free_difference, quaternion=3,
-            projection=lambda h, pose: pose,
+            projection=lambda h, pose: pose, rates=(-1,) * 6,
         ),
     )
 }  # fmt: skip

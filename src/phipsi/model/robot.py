@@ -193,6 +193,12 @@ class Robot:
         own = (h.v for h in self.hinges if self.root(h.child) == root)
         return np.array([i for v in own for i in range(v.start, v.stop)], int)
 
+    @cached_property
+    def rates(self) -> np.ndarray:
+        """For each freedom the coordinate that it is the rate of, −1 where there is none, (nv,)."""
+        own = ((h.q.start, i) for h in self.hinges for i in h.kind.rates)
+        return np.array([-1 if i < 0 else start + i for start, i in own], int)
+
     def joint_data(self, field: str) -> Any:
         """A number of every hinge per freedom (nv,), or of `lower`, `upper`, `rest` per coordinate
         (nq,), in the order of the hinges."""

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from phipsi.compile import is_traced
-from phipsi.model import Closure
 
 
 def is_dynamic(value: Any) -> bool:
@@ -18,7 +17,7 @@ def is_dynamic(value: Any) -> bool:
     if isinstance(value, (int, float, np.ndarray, np.generic)) or is_traced(value):
         return True
     if isinstance(value, list):
-        return not any(isinstance(x, Closure) for x in value)
+        return not value or any(map(is_dynamic, value))
     if isinstance(value, tuple):
         return bool(value) and all(is_dynamic(x) for x in value)
     if isinstance(value, Mapping):

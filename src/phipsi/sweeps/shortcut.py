@@ -66,4 +66,5 @@ class Shortcuts:
     def _likeness(self, args: Any, kwargs: Any) -> Hashable:
         """Robot, number of arguments, options."""
         options = [frozen(args[i]) for i in self._options if i < len(args)]
-        return (id(args[0]), len(args), *options, *kwargs.items())
+        named = ((name, frozen(x)) for name, x in kwargs.items())
+        return (id(args[0]), len(args), *options, *named)
