@@ -20,6 +20,7 @@ test-all: .venv/.dev ## test the interpreter too, search further, compare with P
 	@$(BIN)/python -m pytest -q -n auto
 	@PHIPSI_BACKEND=numpy HYPOTHESIS_PROFILE=explore $(BIN)/python -m pytest -q -n auto
 	@$(BIN)/python -m tests.agreement
+	@$(BIN)/python -m tests.papers
 
 lint: .venv/.dev ## check style, types and the layers
 	@$(BIN)/ruff check .

@@ -24,6 +24,7 @@ from benchmarks.operational import base_invariant, operational
 from benchmarks.operators import operators
 from benchmarks.precision import precision
 from benchmarks.single import single
+from benchmarks.split import prices, split
 from benchmarks.tables import Section, terminal
 from benchmarks.threads import threads
 
@@ -31,7 +32,7 @@ SUBJECTS: dict[str, Callable[[Effort], Section]] = {
     f.__name__: f
     for f in (forward, inverse, operators, narrow, mass, bandwidth, precision, single, batches,
               threads, chains, operational, base_invariant, constraints, inverse_kinematics,
-              compilation, imports)
+              split, prices, compilation, imports)
 }  # fmt: skip
 
 

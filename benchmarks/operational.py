@@ -5,39 +5,19 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 
 import phipsi as pp
 from benchmarks.files import FILES
-from benchmarks.measure import Contestant, Effort, race, timed
-from benchmarks.robots import Case, case, columns, load, pin
-from benchmarks.tables import Aim, Column, Section, at_least, at_most
-from tests.agreement.peers import pinocchio_model
+from benchmarks.functions import SIZE, Entry, measured, space
+from benchmarks.measure import Contestant, Effort, race
+from benchmarks.robots import Case, case, load, pin
+from benchmarks.tables import Aim, Column, Section, at_most
 
-SIZE, FEW = 1024, {"regressor": 64}
-"""States in a batch, fewer where the up to 1 040 numbers for each would not stay in the caches."""
-AIM = 10.0
 TWICE = 2.2
 TOOL = {"UR5": "tool0", "UR5*": "tool0", "space_arm*": "tool"}
-
-
-@dataclass(frozen=True)
-class Function:
-    """Nanoseconds per evaluation."""
-
-    robot: Annotated[str, Column("robot")]
-    function: Annotated[str, Column("function")]
-    states: Annotated[int, Column("states")]
-    phipsi: Annotated[float, Column("phipsi [ns]", "{:.1f}")]
-    batch: Annotated[float, Column("abaInParallel [ns]", "{:.0f}")]
-    ratio: Annotated[float, Column("ratio", "{:.1f}×")]
-    aim: Annotated[Aim | None, Column("aim")]
-    numbers: Annotated[int, Column("results")]
-    fill: Annotated[float, Column("fill [ns]", "{:.1f}")]
-    operations: Annotated[int, Column("operations")]
-    compiled: Annotated[float, Column("compile [s]", "{:.2f}")]
 
 
 @dataclass(frozen=True)
@@ -58,36 +38,16 @@ class Invariant:
 def operational(effort: Effort) -> Section:
     """UR5 on a fixed base and a free one, and a free-flyer with a seven-axis arm."""
     found = []
-    for one in (load("UR5", SIZE), _free(), _space()):
-        aba = _aba(one)
-        for name, program, arguments, options in _functions(one):
-            effort.say(f"{one.name}, {name}")
-            size = FEW.get(name, SIZE)
-            arguments = [x if isinstance(x, dict) else x[:size] for x in arguments]
-            kernel, compiled = timed(lambda p=program, c=one, o=options: p.compile(
-                c.robot, backend="llvm", threads=1, **o
-            ))  # fmt: skip
-            out = [_aligned((size, *leaf.shape)) for leaf in kernel.results.leaves]
-            place = out if len(out) > 1 else out[0]
-            filled = [np.empty_like(y) for y in out]
-            times = race({
-                "phipsi": Contestant(lambda k=kernel, x=arguments, y=place: k(*x, out=y), size),
-                "batch": aba,
-                "fill": Contestant(lambda y=filled: [a.fill(1.0) for a in y], size),
-            }, effort)  # fmt: skip
-            ratio = times["batch"] / times["phipsi"]
-            found.append(Function(
-                one.name, name, size, times["phipsi"], times["batch"], ratio, at_least(ratio, AIM),
-                sum(y[0].size for y in out), times["fill"], kernel.graph.operations, compiled,
-            ))  # fmt: skip
+    for one in (load("UR5", SIZE), _free(), space()):
+        found += measured(one, _functions(one), effort)
     text = (
         "In batches, one evaluation of each function against one of `pin.abaInParallel` for "
         "the same robot on one thread. `fill` is the time that `ndarray.fill` takes to write as "
         "many numbers as the function returns: where it comes near, memory is the limit, and more "
         "states than the caches hold take longer (the regressor twice as long at 4 096). Results "
         "are written to arrays that begin with a cache line; where NumPy puts them, the regressor "
-        "takes a quarter longer. A call costs some 30 µs where forces are a mapping, or several "
-        "results are written in place."
+        "takes a quarter longer; several results at once go where NumPy puts them. A call costs "
+        "some 30 µs where forces are a mapping."
     )
     return Section("Operational space, Coriolis, regressor, base-invariant dynamics", text, found)
 
@@ -95,7 +55,7 @@ def operational(effort: Effort) -> Section:
 def base_invariant(effort: Effort) -> Section:
     """Free-flyers, small and large."""
     found = []
-    for one in (_free(), _space(), load("Solo12*", SIZE), load("G1*", SIZE)):
+    for one in (_free(), space(), load("Solo12*", SIZE), load("G1*", SIZE)):
         effort.say(one.name)
         plain, other = (
             program.compile(one.robot, backend="llvm", threads=1)
@@ -121,7 +81,7 @@ def base_invariant(effort: Effort) -> Section:
     return Section("Base-invariant forward dynamics", text, found)
 
 
-def _functions(one: Case) -> Iterator[tuple[str, Any, tuple[Any, ...], dict[str, Any]]]:
+def _functions(one: Case) -> Iterator[Entry]:
     """Name, program, arguments and options of every function that the robot has."""
     q, v, a, tau, tool = one.q, one.v, one.a, one.tau, TOOL[one.name]
     forces = {tool: np.random.default_rng(1).standard_normal((SIZE, 6))}
@@ -147,21 +107,6 @@ def _functions(one: Case) -> Iterator[tuple[str, Any, tuple[Any, ...], dict[str,
     yield "decoupled_forward_dynamics", pp.decoupled_forward_dynamics, (X, V, tau), {}
 
 
-def _aligned(shape: tuple[int, ...]) -> np.ndarray:
-    """An array that begins with a cache line, where NumPy's own begin 16 bytes after one."""
-    size = 8 * int(np.prod(shape))
-    room = np.empty(size + 64, np.uint8)
-    start = -room.ctypes.data % 64
-    return room[start : start + size].view(float).reshape(shape)
-
-
-def _aba(one: Case) -> Contestant:
-    pool, wide = pin.ModelPool(one.model, 1), columns(one.theirs())
-    q, v, _, tau = wide
-    result = np.empty((one.robot.nv, SIZE), order="F")
-    return Contestant(lambda: pin.abaInParallel(1, pool, q, v, tau, result), SIZE)
-
-
 def _free() -> Case:
     """UR5 on a free base."""
     path = str(FILES["UR5"].path)
@@ -169,8 +114,3 @@ def _free() -> Case:
         warnings.simplefilter("ignore", pp.ModelWarning)
         robot = pp.load(path, base="free")
     return case("UR5*", robot, pin.buildModelFromUrdf(path, pin.JointModelFreeFlyer()), SIZE)
-
-
-def _space() -> Case:
-    robot = pp.robots.space_arm()
-    return case("space_arm*", robot, pinocchio_model(robot), SIZE)

@@ -121,7 +121,7 @@ def test_explain_takes_active_hinges():
 
 
 def test_explain_says_why_there_is_no_recursion():
-    result = invoke("explain", "mass_dot")
+    result = invoke("explain", "gamma")
     assert result.exit_code == 0 and "No recursion computes it: " in result.stdout
 
 

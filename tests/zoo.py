@@ -105,6 +105,7 @@ class State:
         self.tau = rng.normal(size=(*batch, robot.nv))
         self.w = rng.normal(size=(*batch, robot.nv))
         self.external = rng.normal(size=(*batch, robot.nb, 6))
+        self.active = rng.random((*batch, robot.nv)) < 0.5
 
 
 def close(actual: Any, expected: Any, tolerance: float = 1e-10) -> None:

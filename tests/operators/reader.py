@@ -8,13 +8,16 @@ from typing import Any
 
 import numpy as np
 
+from phipsi.operators import H_dot
+from phipsi.operators.dense import matrix
 from phipsi.operators.pseudocode import Pass, Pseudocode
 from phipsi.operators.spaces import Space
 from phipsi.operators.systems import System
 from phipsi.operators.values import INWARD
 
 TOKEN = re.compile(
-    r"[\d.]+(?:/\d+)?|B\('.*?'\)[*]?|(?:ad|crf)\(V\)|Σ_[ck]|log det|\)(?:⁻¹|⁻\*|\*)?|\(|[^\s()]+"
+    r"[\d.]+(?:/\d+)?|(?:B|H̃)\('.*?'\)[*]?|(?:ad|crf)\(V\)|Σ_[ck]|log det"
+    r"|\)(?:⁻¹|⁻\*|\*)?|\(|[^\s()]+"
 )
 
 
@@ -53,12 +56,12 @@ class Reader:
 
     def move(self, beta: np.ndarray) -> None:
         """Joint rates, with what they and the loads are to each body."""
-        assert self.s.hinge_rate is not None
         assert self.s.load is not None
-        rates = self.s.hinge_rate(beta)
+        rates = matrix(H_dot, self.s, beta=beta)
         for k, known in enumerate(self.bodies):
             own = known["β"] = beta[self.s.moves == k]
-            known["Ḣ"] = np.outer(own, rates[k]) / max(own @ own, 1e-300)  # Ḣ*β is the rate
+            known["Ḣ"] = rates[self.s.moves == k, 6 * k : 6 * k + 6]
+            known["Δ̃"] = _cross(known["H"].T @ own, True)
             known["f_ext"] = self.s.load[k]  # with the weight
 
     def result(self, name: str, space: Space) -> np.ndarray:
@@ -158,6 +161,9 @@ class Reader:
                 break
         if token.startswith("B("):
             return _raised(self._carried(token, k), power)
+        if token.startswith("H̃("):
+            i = self.s.freedom(re.findall("'(.*?)'", token)[0])
+            return _raised(_cross(self.s.H[i], True) * (self.s.moves[i] == k), power)
         if token in self.whole:
             return _raised(self.whole[token], power)
         if token not in known and token.endswith("_c"):
@@ -172,8 +178,13 @@ class Reader:
             return _raised(self.bodies[p][name], power)
         if token == "D½":
             return _raised(np.linalg.cholesky(known["D"]), power)
-        if token in ("ad(V)", "crf(V)"):
-            return _cross(np.broadcast_to(known["V"], 6), token[0] == "c")
+        if token == "Ḋ½":  # as its meaning says
+            L = np.linalg.cholesky(known["D"])
+            whole = np.linalg.solve(L, np.linalg.solve(L, known["Ḋ"]).T)
+            return _raised(L @ (np.tril(whole, -1) + np.diag(np.diag(whole)) / 2), power)
+        if token in ("ad(V)", "crf(V)", "Ṽ", "ω̃"):
+            V = np.broadcast_to(known["V"], 6) * ([1.0] * 3 + [token != "ω̃"] * 3)
+            return _raised(_cross(V, token[0] == "c"), power)
         return _raised(known[token], power)
 
 

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 
 import phipsi as pp
+from phipsi.operators import symbols_of_rates
 from phipsi.operators.dense import matrix
 from phipsi.operators.explain import Explanation, explain
 from phipsi.operators.expressions import Expression
@@ -39,6 +40,7 @@ OPERATORS = (
     "mass.inv @ J('tool').T @ (J('tool') @ mass.inv @ J('tool').T).inv",
     "mass_pp.inv", "mass_aa", "mass_ap", "-mass_pp.inv @ mass_ap.T", "psi_p_tilde.T",
     "mass_aa - mass_ap @ mass_pp.inv @ mass_ap.T", "Omega_p @ M", "I[joint forces]", "0 * H",
+    "S_aa", "S_ap", "S_ap.T", "S_pp", "J_D", "J_G('tool')", "proj_p", "proj_a.T",
 )  # fmt: skip
 DUAL = ("S", "Lambda", "Lambda.inv", "psi_s", "psi_s.T", "(P + S).inv", "G_s", "Upsilon_plus")
 VECTORS = (
@@ -47,13 +49,20 @@ VECTORS = (
     "B('tool').T @ phi.T @ (H.T @ mass.inv @ (T - C) + a)", "f.T @ V", "T @ T.T @ beta",
     "D.inv @ (T - C)", "mass.logdet", "2 * alpha + 1/3 * phi.T @ H.T @ beta_dot", "nu.T @ nu", "T",
 )  # fmt: skip
+RATES = (
+    "Delta_cross", "V_cross", "V_cross.T", "spin", "spin.T", "H_dot", "H_dot.T", "P_dot", "lam",
+    "D_dot", "D_half_dot", "D_half_dot.T", "G_dot", "G_dot.T", "K_dot", "tau_bar_dot", "phi_dot",
+    "E_psi_dot.T", "psi_dot", "m_dot", "m_dot.T", "mass_dot", "mass_by('hinge5')",
+    "H_cross('hinge5').T", "phi_dot + spin @ phi - phi @ spin", "C_nu", "C_xi", "D_dot @ xi",
+)  # fmt: skip
 REFUSED = {
-    "mass_dot": "𝓜̇ (rate of the mass matrix) has no recursion in this version",
+    "gamma": "γ (β* ∂𝓜 β for each coordinate: twice the gradient of the kinetic energy) has no",
+    "mass_at('tool')": "𝓜′('tool') (mass matrix with another body as the base) has no recursion",
     "(mass + D).inv @ T": "no identity removes the inverse of",
     "(mass + D).logdet": "no identity takes the determinant of",
 }
 TWO = "(J('tool', 'camera') @ mass.inv @ J('tool', 'camera').T).inv"
-ALL = (*OPERATORS, *DUAL, *VECTORS, TWO)
+ALL = (*OPERATORS, *DUAL, *VECTORS, *RATES, TWO)
 
 
 def told(x: str, **how: Any) -> Explanation:
@@ -202,16 +211,18 @@ def test_the_pseudocode_computes_the_dual(x: str):
     check(x, random_system(3, free=True), 3)
 
 
-@pytest.mark.parametrize("x", VECTORS)
-def test_the_pseudocode_computes_vectors(x: str):
+@pytest.mark.parametrize("x", (*VECTORS, *RATES))
+def test_the_pseudocode_computes_vectors_and_rates(x: str):
     rng = np.random.default_rng(5)
-    robot = random_forest(5, 6)
+    robot = random_forest(176, 6)  # a universal root, branches, every kind of freedom
     q, v = robot.random_state(rng)
     check(x, system(robot, q, v, external=rng.normal(size=(robot.nb, 6))), 5)
 
 
 RUNNING = [x for x in leaves_of(frames=(("tool",), ("tool", "camera"))) if x.explain().code]
-MOVING = {a, b, C, u, V, alpha, f, xi, nu, beta}
+MOVING = {a, b, C, u, V, alpha, f, xi, nu, beta} | {
+    x for x in RUNNING if x.symbol.name in symbols_of_rates.__all__
+}
 
 
 @settings(deadline=None)
@@ -310,7 +321,7 @@ LETTER = re.compile(r"[^\W\d_ₐ-ₜ][\u0300-\u036f˙′½]*(?:_(?:ext|[a-z]{1,2
 
 def letters_of(line: str) -> set[str]:
     """The symbols of a line of pseudo-code."""
-    line = re.sub(r"^\d+  (at .*?: )?|B\(.*?\)", "", line.replace("log det", ""))
+    line = re.sub(r"^\d+  (at .*?: )?|B\(.*?\)|(?<=H̃)\(.*?\)", "", line.replace("log det", ""))
     found = {x.strip("()*⁻¹,−") for x in re.split(r"[\s=]+|(?<=[a-z])\(", line)}
     found = {re.sub(r"(?<=[^_])_[cpjki]$", "", x) if x not in OWN else x for x in found}
     return {x for x in found if x and not re.fullmatch(r"[-+−./\d]*|Σ|Σ_.", x)}

@@ -22,7 +22,7 @@ from phipsi.operators.traced import as_program
 from phipsi.operators.values import LoweringError
 from tests.operators import by_hand
 from tests.operators.expressions import expressions
-from tests.zoo import State, close, random_forest
+from tests.zoo import MOVING, State, close, random_forest
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -33,16 +33,16 @@ def interpreted() -> Iterator[None]:
         yield
 
 
-S_ap = mass_ap @ mass_pp.inv
 J_t, B_t = J("tool"), B("tool")
 OPERATORS = [
     H, M, A, P, P_plus, D, D_half, G, tau, tau_bar, E_phi, phi, phi_tilde, K, E_psi, psi, psi_tilde,
     Omega, Upsilon, Upsilon_plus, mass, mass.inv, m, l, D.inv, D_half.inv, B_t, J_t, psi.inv @ phi,
     J_t @ mass.inv @ J_t.T, J("tool", "body0"), I - H @ psi @ K, mass.inv @ J_t.T,
     H_a, H_p, A_a, A_p, P_p, P_p_plus, D_p, G_p, K_p, tau_bar_p, E_psi_p, psi_p, psi_p_tilde,
-    Omega_p, mass_pp, mass_ap, mass_aa, mass_pp.inv, S_ap, mass_aa - S_ap @ mass_ap.T,
-    Omega @ M @ Omega, 2 * phi - 3 * psi @ tau_bar,
-    B_t.T @ phi.T @ (H_a.T - H_p.T @ S_ap.T),
+    Omega_p, mass_pp, mass_ap, mass_aa, mass_pp.inv, mass_aa - S_ap @ mass_ap.T, D_p.inv,
+    Omega @ M @ Omega, 2 * phi - 3 * psi @ tau_bar, H_a.T - H_p.T @ S_ap.T,
+    S_aa, S_ap, S_pp, S_pp.inv, J_D, J_G("tool"), J_G("tool", "body0"), proj_p, proj_a,
+    proj_a @ phi.T @ H_a.T, D_p.inv @ D_p,
 ]  # fmt: skip
 DUAL = [S, S_plus, G_s, tau_bar_s, psi_s, E_phi_s, Lambda, Lambda.inv, (P + S).inv, Upsilon.inv]
 
@@ -92,9 +92,39 @@ def test_looped() -> None:
         close(found, matrix(x, system(robot, q)), 1e-9)
 
 
+@pytest.mark.parametrize("share", [0, 1, 2, 3])
+def test_passive_arms(share: int) -> None:
+    """With no joint active, some, most or all: hinges of which some freedoms are, and loops."""
+    robot = random_forest(4, 6)
+    q, _ = robot.random_state(4)
+    active = np.arange(robot.nv) % 3 < share
+    s = system(robot, q, active=active)
+    for x in (D_p, D_p.inv, mass_pp.inv, S_aa, J_D, J_G("tool"), proj_p):
+        close(x.on(robot, q, active=active).matrix(), matrix(x, s), 1e-9)
+    for x in (D_p.logdet, mass_pp.logdet):
+        close(x.evaluate(robot, q, active=active), matrix(D_p.logdet, s), 1e-11)
+    looped = as_program(S_aa, active=tuple(active.tolist())).compile(robot, unroll=False)
+    close(looped(q, np.eye(active.sum())).T, matrix(S_aa, s), 1e-9)
+
+
+def test_projections() -> None:
+    """[UA] Lemma 6.1, its rank corrected; with armature they are none."""
+    for armature in (False, True):
+        robot = random_forest(12, 5, kinds=MOVING, massless=False, armature=armature)
+        q, _ = robot.random_state(3)
+        active = np.arange(robot.nv) % 2 == 1
+        own, other = (x.on(robot, q, active=active).matrix() for x in (proj_p, proj_a))
+        close(own + other, np.eye(6 * robot.nb), 1e-12)
+        idempotent = np.abs(own @ own - own).max() < 1e-10
+        assert idempotent != armature
+        assert np.linalg.matrix_rank(own, 1e-8) == (~active).sum()
+        if not armature:
+            assert np.linalg.matrix_rank(other, 1e-8) == 6 * robot.nb - (~active).sum()
+
+
 LEAVES = [
     H, E_phi, phi, phi_tilde, M, A, P, P_plus, D, D_half, G, K, tau, tau_bar, E_psi, psi, psi_tilde,
-    Omega, Upsilon, mass, m, l, B_t, J_t, H_p, K_p, psi_p, D_p,
+    Omega, Upsilon, mass, m, l, B_t, J_t, H_p, K_p, psi_p, D_p, S_ap, J_D, proj_a,
 ]  # fmt: skip
 
 
@@ -300,7 +330,9 @@ def test_errors() -> None:
     with pytest.raises(TypeError, match=r"expression\.on\(robot, q\) @ array"):
         _ = mass @ np.ones(6)
     with pytest.raises(LoweringError, match="has no recursion in this version"):
-        mass_dot.on(robot, q)
+        mass_at("link2").on(robot, q)
+    with pytest.raises(ValueError, match="Ṗ depends on the motion: pass the joint rates v"):
+        P_dot.on(robot, q)
 
 
 def test_dense_on_request() -> None:

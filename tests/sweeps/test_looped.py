@@ -28,17 +28,21 @@ ELSEWHERE = (
     "base_invariant_forward_dynamics", "decoupled_forward_dynamics", "dual_articulated_inertias",
     "link_accelerations", "minimal_state", "capture", "close_loops", "closed_chain_dynamics",
     "effective_inertia", "grasp_dynamics", "loop_opening", "operational_bias",
-    "operational_inertia",
+    "operational_inertia", "christoffel", "curvature",
 )  # fmt: skip
-"""Programs of free-flyers and of closures, and Λ, which need not exist: their own tests compare
-these (tests/algorithms)."""
+"""Programs of free-flyers, of closures and of robots whose rates are those of coordinates, and Λ,
+which need not exist: their own tests compare these (tests/algorithms)."""
 PROGRAMS = {
     name: found for name in pp.__all__ if isinstance(found := getattr(pp, name), pp.Program)
     if name not in ELSEWHERE
 }  # fmt: skip
 OPTIONS: dict[str, dict[str, tuple[Any, ...]]] = {
     "accelerations": {"reference": ("local", "world", "aligned"), "classical": (False, True)},
+    "diagonal_coriolis": {"parts": (False, True), "normalized": (False, True)},
+    "diagonal_forward_dynamics": {"normalized": (False, True), "root": ("cholesky", "symmetric")},
+    "frame_acceleration": {"reference": ("local", "world", "aligned"), "classical": (False, True)},
     "frame_velocity": {"reference": ("local", "world", "aligned")},
+    "generalized_jacobian": {"reference": ("local", "world", "aligned")},
     "jacobian": {"reference": ("local", "world", "aligned")},
     "jacobian_derivative": {"reference": ("local", "world", "aligned")},
     "mass_matrix_sqrt_product": {"factor": ("m", "m*", "l", "l*")},
@@ -62,7 +66,8 @@ def cases() -> Iterator[Any]:
 def arguments(program: pp.Program, s: State, options: dict[str, Any]) -> dict[str, Any]:
     """Sample arguments by name; options without a default are frames."""
     known = {"q": s.q, "v": s.v, "a": s.a, "tau": s.tau, "x": s.w, "w": s.w, "frame": "tool",
-             "forces": s.external, "impulses": s.external}  # fmt: skip
+             "forces": s.external, "impulses": s.external, "qdd": s.a,
+             "nu": s.v, "eps": s.tau, "active": s.active}  # fmt: skip
     return {name: known[name] for name in program.parameters if name in known} | options
 
 
@@ -162,7 +167,10 @@ def test_numbers_of_the_robot_as_inputs(robot: pp.Robot, name: str) -> None:
             close(x, y, 1e-7)
 
 
-LARGE = ("coriolis_matrix", "regressor", "mass_matrix_inverse")
+LARGE = (
+    "coriolis_matrix", "regressor", "mass_matrix_inverse", "active_mass_matrix", "coupling",
+    "passive_mass_inverse", "disturbance_jacobian",
+)  # fmt: skip
 """Programs with a loop for every coordinate, which take seconds to compile."""
 
 

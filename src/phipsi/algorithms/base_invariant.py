@@ -19,6 +19,7 @@ from phipsi.algorithms.kinematics import moving, posed, view
 from phipsi.model import Robot
 from phipsi.operators.checks import check_free
 from phipsi.operators.recursions import (
+    MASSLESS,
     WORLD_DUAL,
     dual,
     dual_riccati,
@@ -31,7 +32,6 @@ from phipsi.spatial import (
     Joined,
     Motion,
     RigidMotion,
-    SpatialInertia,
     Transform,
 )
 from phipsi.spatial import rotation as rot
@@ -52,8 +52,6 @@ from phipsi.sweeps import (
     stack,
 )
 from phipsi.sweeps.messages import Edge
-
-MASSLESS = SpatialInertia.zero().articulated
 
 # ---- inertias -----------------------------------------------------------------------------------
 

@@ -121,12 +121,32 @@ def accelerations(
     def seen(k: Any) -> dict[str, Any]:
         """α in the reference"""
         to = view(k.pose, reference)
-        V, alpha = to @ k.V, to @ k.alpha
-        spin = rot.cross(V.angular, V.linear) if classical else rot.zero()
-        return {"seen": alpha + Motion(rot.zero(), spin)}
+        return {"seen": _seen(to @ k.V, to @ k.alpha, classical)}
 
     x = outward(acceleration, moving(forest(robot, q, v=v, qdd=a)), alpha=Motion.zero())
     return stack(local(seen, posed(x)), "seen")
+
+
+@program
+def frame_acceleration(
+    robot: Robot,
+    q: Any,
+    v: Any,
+    a: Any,
+    frame: str,
+    *,
+    reference: str = "local",
+    classical: bool = False,
+) -> Any:
+    """The true acceleration of a frame at joint accelerations a: α₀ = φ(i,0)*α_i, (…, 6).
+
+    [rad/s², m/s²], spatial; `classical=True` adds [0; ω × v]. Cost O(depth).
+    """
+    x = outward(acceleration, moving(forest(robot, q, v=v, qdd=a)), alpha=Motion.zero())
+    x, fixed = posed(x), robot.frame(frame)
+    alpha = Motion.zero() if fixed.body == WORLD else x.body(fixed.body).alpha
+    to = view(frame_of(x, frame), reference)
+    return _seen(to @ motion_of(x, frame), to @ (fixed.placement.T @ alpha), classical).array
 
 
 @program
@@ -285,6 +305,11 @@ def gram_solve(
         )
     weights = weights.reshape((*weights.shape[: -len(own)], prod(own)))
     return gram_inverse_product(robot, q, x, damping, names, weights)
+
+
+def _seen(V: Motion, alpha: Motion, classical: bool) -> Motion:
+    """The acceleration α of what moves with V, or its classical one, α + [0; ω × v]."""
+    return alpha + Motion(rot.zero(), rot.cross(V.angular, V.linear)) if classical else alpha
 
 
 # ---- frames -------------------------------------------------------------------------------------

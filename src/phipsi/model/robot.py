@@ -193,6 +193,22 @@ class Robot:
         own = (h.v for h in self.hinges if self.root(h.child) == root)
         return np.array([i for v in own for i in range(v.start, v.stop)], int)
 
+    def mask(self, *hinges: str) -> np.ndarray:
+        """Which freedoms are those of the named hinges, truth values (nv,).
+
+        >>> import phipsi as pp
+        >>> ~pp.robots.space_arm().mask("base")[:8]
+        array([False, False, False, False, False, False,  True,  True])
+        """
+        out = np.zeros(self.nv, bool)
+        for name in hinges:
+            out[self.hinge(name).v] = True
+        return out
+
+    def hinge_of(self, freedom: int) -> Hinge:
+        """The hinge that has the freedom of that number in v."""
+        return next(h for h in self.hinges if h.v.start <= freedom < h.v.stop)
+
     @cached_property
     def rates(self) -> np.ndarray:
         """For each freedom the coordinate that it is the rate of, −1 where there is none, (nv,)."""

@@ -15,10 +15,11 @@ from phipsi.operators.symbols import *
 
 if TYPE_CHECKING:
     from phipsi.operators.equations import Equation as Equation
+    from phipsi.operators.rates import rate as rate
     from phipsi.operators.reading import ParseError as ParseError
     from phipsi.operators.reading import parse as parse
 
-_LATER = {"Equation": "equations", "ParseError": "reading", "parse": "reading"}
+_LATER = {"Equation": "equations", "ParseError": "reading", "parse": "reading", "rate": "rates"}
 
 
 def __getattr__(name: str) -> Any:

@@ -18,8 +18,6 @@ Mask = tuple[bool, ...]
 
 DUAL = {S, S_plus, G_s, psi_s, Lambda, tau_bar_s}
 """Symbols that only free-flyers have."""
-SPLIT = {H_a, A_a, mass_aa, mass_ap, *PASSIVE.values()}
-"""Symbols that tell active joints from passive ones."""
 OF_HINGES = ("mass_by", "H_cross")
 """Symbols that are named after hinges, not frames."""
 
@@ -35,10 +33,22 @@ def check_robot(x: Expression, robot: Robot, lowered: Lowered | None = None) -> 
     if dual:
         check_free(f"{x}: {dual[0]}", robot)
     for leaf in sorted(x.leaves, key=str):
-        for name in leaf.frames:
-            _ = robot.hinge(name) if leaf.symbol.name in OF_HINGES else robot.frame(name)
+        if leaf.symbol.name in OF_HINGES:
+            _check_hinge(leaf, robot)
+        else:
+            _ = [robot.frame(name) for name in leaf.frames]
     if lowered:
         _check_conditions(x, lowered, robot)
+
+
+def _check_hinge(x: Leaf, robot: Robot) -> None:
+    """Refuse what is not the name of one hinge with one freedom."""
+    name, *others = x.frames
+    if others:
+        raise ValueError(f"{x}: {x.symbol.name} takes one name")
+    hinge = robot.hinge(name)
+    if hinge.kind.nv != 1:
+        raise ModelError(f"{x}: hinge {hinge.name!r} has not one freedom, but {hinge.kind.nv}")
 
 
 def check_free(what: str, robot: Robot) -> None:
@@ -107,7 +117,7 @@ def as_mask(x: Expression, robot: Robot, active: Any) -> Mask | None:
 
 def check_split(x: Expression, hint: str) -> None:
     """Refuse an expression with active or passive joints where none are told apart."""
-    split: list[Leaf] = sorted((leaf for leaf in x.leaves if leaf in SPLIT), key=str)
+    split: list[Leaf] = sorted((leaf for leaf in x.leaves if leaf.symbol.name in SPLIT), key=str)
     if split:
         raise ValueError(f"{x}: {split[0]} needs to know which joints are active; {hint}")
 
@@ -120,10 +130,7 @@ def chosen(robot: Robot, active: Any) -> Mask | None:
         raise TypeError(f"active is {active!r}, needs {robot.nv} truth values or names of hinges")
     names = [active] if isinstance(active, str) else list(active)
     if names and all(isinstance(name, str) for name in names):
-        mask = np.zeros(robot.nv, bool)
-        for name in names:
-            mask[robot.hinge(name).v] = True
-        return tuple(mask.tolist())
+        return tuple(robot.mask(*names).tolist())
     return truths(names, robot.nv)
 
 

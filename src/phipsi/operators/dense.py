@@ -277,12 +277,6 @@ def _b(s: System) -> np.ndarray:
     return -V_cross.T @ momenta - s.load.reshape(-1, 1)
 
 
-def _C_xi(s: System) -> np.ndarray:
-    """(I − HψK)C − D d(I + HφK)*/dt β, which C_ν and κ imply for any hinges."""
-    turning = _value(s, o.D) @ _rate(s, o.H @ o.phi @ o.K).T @ _value(s, o.beta)
-    return _value(s, (o.I - o.H @ o.psi @ o.K) @ o.C) - turning
-
-
 def _gamma(s: System) -> np.ndarray:
     """β* ∂𝓜 β by each freedom."""
     beta = _value(s, o.beta)
@@ -312,15 +306,12 @@ PRIMITIVES: dict[str, Callable[..., np.ndarray]] = {
     "P_at": lambda s, body: _value(s.rerooted(body), o.P),
     "Delta_cross": lambda s: _crossed(s, o.H.T @ o.beta, _crf),
     "V_cross": lambda s: _crossed(s, o.V, _ad),
+    "spin": lambda s: _crossed(s, o.V, lambda V: _ad(V * (1, 1, 1, 0, 0, 0))),
     "mass_by": lambda s, hinge: _rate(s, o.mass, np.eye(len(s.H))[s.freedom(hinge)]),
     "H_cross": _H_cross,
-    "a": _a, "b": _b, "C_xi": _C_xi, "gamma": _gamma,
-    "C_nu": lambda s: _value(s, o.l @ o.C - o.m_dot.T @ o.beta),
+    "a": _a, "b": _b, "gamma": _gamma,
 }  # fmt: skip
 """What does not come from a definition, by symbol."""
 
-RATES: dict[str, Leaf] = {
-    f"{x.symbol.name}_dot": x
-    for x in (o.E_phi, o.phi, o.E_psi, o.P, o.D, o.G, o.tau_bar, o.m, o.mass)
-}
+RATES: dict[str, Expression] = {dot.symbol.name: x for x, dot in o.DOTTED.items()}
 """What is the rate of another, by symbol."""

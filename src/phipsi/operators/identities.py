@@ -99,8 +99,6 @@ def _defined(x: Expression, right: Expression, source: str = "", any_gain: bool 
 
 
 whiten, colour = I - H @ psi @ K, I + H @ phi @ K
-S_ap = mass_ap @ mass_pp.inv
-T_p, T_b = Omega_p @ M, I - Omega_p @ M
 _p = "tool"
 """Any frame: rows hold for every one."""
 
@@ -111,6 +109,13 @@ TABLE: tuple[Identity, ...] = (
     _defined(mass, H @ phi @ M @ phi.T @ H.T + A, "[SOA] (3.1)-(3.6)"),
     _defined(mass_aa, mass_aa.definition, "[UA] (4.1)-(4.5)"),
     _defined(mass_ap, mass_ap.definition, "[UA] (4.1)-(4.5)"),
+    _defined(S_aa, S_aa.definition, "[UA] (4.1)-(4.5)"),
+    _defined(S_ap, S_ap.definition, "[UA] (4.1)-(4.5)"),
+    _defined(S_pp, S_pp.definition, "[UA] (4.1)-(4.5)"),
+    _defined(J_D, J_D.definition, "[UA] Lemma 6.4"),
+    replace(_defined(J_G(_p), J_G(_p).definition, "[UA] Lemma 6.3"), several=True),
+    _defined(proj_p, proj_p.definition, "[UA] Lemma 6.1"),
+    _defined(proj_a, proj_a.definition, "[UA] Lemma 6.1"),
     _defined(m, colour @ D_half, "[DL] (5.1)-(5.4)"),
     _rule("l = m⁻¹", l, D_half.inv @ whiten, "[DL] (5.1)-(5.4)", any_gain=True),
     _defined(Omega, psi.T @ H.T @ D.inv @ H @ psi, "[BI] (27)-(33)"),
@@ -121,6 +126,17 @@ TABLE: tuple[Identity, ...] = (
     _defined(E_psi, E_phi - K @ H, "[SOA] (4.1)-(4.3)"),
     _defined(P_plus, P - G @ D @ G.T, "[BI] Alg 2.2", any_gain=False),
     _defined(tau_bar_s, I + G_s @ H, "[BI] Alg 3.1"),
+    _defined(mass_dot, mass_dot.definition, "[DL] Lemma 6.2", any_gain=False),
+    _defined(C_nu, C_nu.definition, "[DL] (1.1)-(1.4)", any_gain=False),
+    _defined(C_xi, C_xi.definition, "[DL] Lemma 7.3", any_gain=False),
+    _defined(m_dot, m_dot.definition, "[DL] Identity 6.1", any_gain=False),
+    _defined(psi_dot, psi @ E_psi_dot @ psi, "[DL] Table 4", any_gain=False),
+    _defined(E_psi_dot, E_psi_dot.definition, "[DL] Table 4", any_gain=False),
+    _defined(tau_bar_dot, tau_bar_dot.definition, "[DL] Table 4", any_gain=False),
+    _defined(K_dot, K_dot.definition, "[DL] Table 4", any_gain=False),
+    _defined(phi_dot, phi @ E_phi_dot @ phi, "[DL] Table 4", any_gain=False),
+    _defined(E_phi_dot, E_phi @ Delta_cross, "[DL] Table 4", any_gain=False),
+    _defined(lam, lam.definition, "[DL] Alg 6.1", any_gain=False),
 
     # ---- what removes inverses -------------------------------------------------------------------
     _rule("I4", psi.inv, phi.inv + K @ H, "[SOA] Lemma A.1", any_gain=True),
@@ -233,13 +249,14 @@ TABLE: tuple[Identity, ...] = (
     Identity("Lemma A.2", B(_p).T @ Upsilon @ P_at(_p), B(_p).T, "[BI] Alg 4.1", ("free base",)),
 
     # ---- theory 9, 10: under-actuated arms -------------------------------------------------------
-    Identity("S_pp", mass_pp.inv, (I - H_p @ psi_p @ K_p).T @ D_p.inv @ (I - H_p @ psi_p @ K_p),
+    Identity("S_pp", S_pp, (I - H_p @ psi_p @ K_p).T @ D_p.inv @ (I - H_p @ psi_p @ K_p),
              "[UA] Lemma 4.1-4.3"),
     Identity("S_ap", S_ap, H_a @ (psi_p @ K_p + P_p @ psi_p.T @ H_p.T @ D_p.inv
              @ (I - H_p @ psi_p @ K_p)), "[UA] Lemma 5.1"),
     Identity("S_ap", S_ap, H_a @ ((psi_p - P_p @ Omega_p) @ K_p
              + P_p @ psi_p.T @ H_p.T @ D_p.inv), "[UA] Lemma 5.1"),
-    Identity("S_aa", mass_aa - S_ap @ mass_ap.T, H_a @ ((psi_p - P_p @ Omega_p) @ P_p
+    Identity("S_aa", S_aa, mass_aa - S_ap @ mass_ap.T, "[UA] Lemma 5.1"),
+    Identity("S_aa", S_aa, H_a @ ((psi_p - P_p @ Omega_p) @ P_p
              + P_p @ psi_p_tilde.T) @ H_a.T + A_a, "[UA] Lemma 5.1"),
     Identity("ΩMφ*", Omega @ M @ phi.T, phi.T - psi.T + Omega @ P, "[UA] Lemma A.1"),
     Identity("ΩMφ*", Omega @ M @ phi.T, phi.T @ H.T @ (K.T @ (psi.T - Omega @ P)
@@ -248,21 +265,23 @@ TABLE: tuple[Identity, ...] = (
              "[UA] Lemma A.1"),
     Identity("projection", (psi - P @ Omega) @ M @ phi.T, psi @ M @ psi.T - P @ Omega @ P,
              "[UA] Lemma A.1", ("no armature",)),
-    Identity("projection", T_p @ T_p, T_p, "[UA] Lemma 6.1", ("no armature",)),
-    Identity("projection", T_b @ T_b, T_b, "[UA] Lemma 6.1", ("no armature",)),
-    Identity("projection", T_b @ phi.T, psi_p.T - Omega_p @ P_p, "[UA] Lemma 6.2"),
-    Identity("projection", T_b @ psi_p.T, psi_p.T - Omega_p @ P_p, "[UA] Lemma 6.2",
+    Identity("projection", proj_p @ proj_p, proj_p, "[UA] Lemma 6.1", ("no armature",)),
+    Identity("projection", proj_a @ proj_a, proj_a, "[UA] Lemma 6.1", ("no armature",)),
+    Identity("projection", proj_a @ phi.T, psi_p.T - Omega_p @ P_p, "[UA] Lemma 6.2"),
+    Identity("projection", proj_a @ psi_p.T, psi_p.T - Omega_p @ P_p, "[UA] Lemma 6.2",
              ("no armature",)),
-    Identity("projection", T_b @ phi.T @ H_p.T,
+    Identity("projection", proj_a @ phi.T @ H_p.T,
              psi_p.T @ H_p.T @ D_p.inv @ (I - H_p @ psi_p @ K_p) @ A_p, "[UA] Lemma 6.2"),
-    Identity("projection", T_b @ phi.T @ H_p.T, zero,
+    Identity("projection", proj_a @ phi.T @ H_p.T, zero,
              "[UA] Lemma 6.2", ("no armature",)),
-    Identity("projection", H_a @ phi @ T_b.T @ M @ T_b @ phi.T @ H_a.T,
-             mass_aa - S_ap @ mass_ap.T, "[UA] (6.8)", ("no armature",)),
-    Identity("J_D", -S_ap.T, -((I - H_p @ psi_p @ K_p).T @ D_p.inv @ H_p @ psi_p @ P_p
+    Identity("projection", H_a @ phi @ proj_a.T @ M @ proj_a @ phi.T @ H_a.T, S_aa,
+             "[UA] (6.8)", ("no armature",)),
+    Identity("J_D", J_D, -S_ap.T, "[UA] Lemma 6.4"),
+    Identity("J_D", J_D, -((I - H_p @ psi_p @ K_p).T @ D_p.inv @ H_p @ psi_p @ P_p
              + K_p.T @ psi_p.T) @ H_a.T, "[UA] Lemma 6.4"),
-    Identity("J_G", B(_p).T @ phi.T @ (H_a.T - H_p.T @ S_ap.T),
-             B(_p).T @ (psi_p.T - Omega_p @ P_p) @ H_a.T, "[UA] Lemma 6.3"),
+    Identity("J_G", J_G(_p), B(_p).T @ (psi_p.T - Omega_p @ P_p) @ H_a.T, "[UA] Lemma 6.3"),
+    Identity("J_G", J_G(_p), B(_p).T @ phi.T @ (H_a.T + H_p.T @ J_D), "[UA] Lemma 6.3"),
+    Identity("J_G", J_G(_p), B(_p).T @ proj_a @ phi.T @ H_a.T, "[UA] Lemma 6.3"),
 
     # ---- theory 11: diagonal equations -----------------------------------------------------------
     Identity("root", mass, m @ m.T, "[DL] (5.1)-(5.4)"),
@@ -272,9 +291,19 @@ TABLE: tuple[Identity, ...] = (
     Identity("energy", beta.T @ mass @ beta, nu.T @ nu, "[DL] (7.8)"),
     Identity("energy", beta.T @ mass @ beta, xi.T @ D @ xi, "[DL] (7.8)"),
     Identity("workless", nu.T @ C_nu, zero, "[DL] Lemma 7.1"),
-    Identity("6.1", P_dot, E_psi @ lam @ E_psi.T, "[DL] Alg 6.1", ("one freedom", "no armature")),
-    Identity("Table 4", E_phi_dot, E_phi @ Delta_cross, "[DL] Table 4"),
-    Identity("Table 4", phi_dot, phi @ E_phi @ Delta_cross @ phi, "[DL] Table 4"),
+    Identity("workless", xi.T @ C_xi, 0.5 * xi.T @ D_dot @ xi, "[DL] Lemma 7.3"),
+    Identity("any hinge", phi.T @ a, phi_dot.T @ H.T @ beta + phi.T @ H_dot.T @ beta,
+             "[BI] Alg 2.1"),
+    Identity("any hinge", P_dot, P_dot.definition, "[DL] Alg 6.1"),
+    Identity("any hinge", D_dot, D_dot.definition, "[DL] Table 4"),
+    Identity("any hinge", D_dot, D_half_dot @ D_half.T + D_half @ D_half_dot.T, "[DL] Table 4"),
+    Identity("any hinge", G_dot, G_dot.definition, "[DL] Table 4"),
+    Identity("any hinge", mass_dot, m_dot @ m.T + m @ m_dot.T, "[DL] Identity 6.1"),
+    Identity("any hinge", C_xi, H @ psi @ ((P_dot @ H.T + P @ H_dot.T) @ xi - V_cross.T @ M @ V
+             - E_phi @ (Delta_cross - G @ H_dot) @ P_plus @ E_phi.T @ V)
+             - H_dot @ P_plus @ E_phi.T @ V, "[DL] Lemma 7.3"),
+    Identity("any hinge", C_xi, D_half @ (C_nu + D_half_dot.T @ xi), "[DL] Lemma 7.3"),
+    Identity("6.1", P_dot, E_psi @ lam @ E_psi.T, "[DL] Alg 6.1", ("one freedom",)),
     Identity("Table 4", phi_dot, V_cross.T @ phi - phi @ V_cross.T, "[DL] Lemma 6.1"),
     Identity("Lemma 6.1", H @ (V_cross.T @ phi - phi @ V_cross.T), H @ phi @ Delta_cross @ phi,
              "[DL] Lemma 6.1", ("one freedom",)),
@@ -282,17 +311,20 @@ TABLE: tuple[Identity, ...] = (
     Identity("Table 4", G_dot, tau_bar @ P_dot @ H.T @ D.inv, "[DL] Table 4", ("one freedom",)),
     Identity("Table 4", tau_bar_dot, -G_dot @ H, "[DL] Table 4", ("one freedom",)),
     Identity("Table 4", E_psi_dot, E_psi @ (Delta_cross @ tau_bar - P_dot @ H.T @ D.inv @ H),
-             "[DL] Table 4", ("one freedom", "no armature")),
+             "[DL] Table 4", ("one freedom",)),
     Identity("6.1", m_dot, H @ phi @ (Delta_cross @ phi_tilde @ P + 0.5 * (I + tau_bar) @ lam)
-             @ H.T @ D_half.inv.T, "[DL] Identity 6.1", ("one freedom", "no armature")),
+             @ H.T @ D_half.inv.T - 0.5 * A @ D.inv @ D_dot @ D_half.inv.T, "[DL] Identity 6.1",
+             ("one freedom",)),
     Identity("6.2", m_dot @ nu, H @ phi @ (Delta_cross @ phi @ K @ H @ P
              + 0.5 * (Delta_cross @ P + P @ Delta_cross.T + E_psi @ lam - lam @ E_psi.T)) @ V,
              "[DL] Identity 6.2", ("one freedom", "no armature")),
     Identity("7.1", C_nu, 0.5 * D_half.inv @ H @ psi @ (E_psi @ lam - lam @ E_psi.T
              - Delta_cross @ P + P @ Delta_cross.T - 2 * V_cross.T @ M) @ V,
-             "[DL] Identity 7.1", ("one freedom", "no armature")),
+             "[DL] Identity 7.1", ("one freedom",)),
     Identity("7.3", C_xi, H @ psi @ (lam @ H.T @ xi - (Delta_cross @ P + V_cross.T @ M) @ V),
-             "[DL] Lemma 7.3", ("one freedom", "no armature")),
+             "[DL] Lemma 7.3", ("one freedom",)),
+    Identity("7.3", C_xi, H @ psi @ (P_dot @ H.T @ xi - Delta_cross @ P_plus @ E_phi.T @ V
+             - V_cross.T @ M @ V), "[DL] Lemma 7.3", ("one freedom",)),
     Identity("7.3", C_xi, D_half @ C_nu + 0.5 * D_dot @ xi, "[DL] Lemma 7.3", ("one freedom",)),
     Identity("6.3", mass_by(_p), H @ phi @ H_cross(_p) @ phi @ M @ phi.T @ H.T
              + (H @ phi @ H_cross(_p) @ phi @ M @ phi.T @ H.T).T, "[DL] Identity 6.3",

@@ -92,7 +92,7 @@ def composite(x: Expression) -> bool:
     if isinstance(x, Adjoint):
         return composite(x.leaf)
     if isinstance(x, Leaf):
-        return x in MEANING or x in (mass, mass_pp, mass_aa)
+        return x in MEANING or x in (mass, mass_pp, mass_aa, S_pp, S_aa)
     return not isinstance(x, (Inverse, LogDet))
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from phipsi.operators.expressions import Expression
 from phipsi.operators.simplify import Derivation, derive
 from phipsi.operators.spaces import SCALARS, Space
+from phipsi.operators.symbols import H_dot
 from phipsi.operators.values import INWARD, OUTWARD, STATE, Lowering, LoweringError, Value
 
 RECURSIONS: dict[str, tuple[str, tuple[str, ...]]] = {
@@ -23,14 +24,17 @@ RECURSIONS: dict[str, tuple[str, tuple[str, ...]]] = {
     "gyroscopic": (OUTWARD, ("motion",)),
     "upsilon": (OUTWARD, ("riccati",)),
     "dual": (OUTWARD, ("riccati",)),
+    "rates": (INWARD, ("riccati", "motion")),
 }
 """Recursions behind symbols: their direction, and those they follow."""
 
 COSTS = {
     "riccati": 170, "passive": 170, "motion": 50, "gyroscopic": 60, "upsilon": 80, "dual": 250,
+    "rates": 150,
     "load": 70, "gather": 24, "scatter": 24, "add": 6, "place": 1, "dot": 6,
-    **dict.fromkeys(("M", "P", "P_p", "P_plus", "P_p_plus", "Upsilon"), 33),
-    **dict.fromkeys(("G", "G_p"), 6),
+    **dict.fromkeys(("M", "P", "P_p", "P_plus", "P_p_plus", "Upsilon", "P_dot"), 33),
+    **dict.fromkeys(("G", "G_p", "Delta_cross", "H_cross"), 6), "G_dot": 12, "spin": 18,
+    "V_cross": 27,
 }  # fmt: skip
 """Operations for a hinge with one freedom, roughly: to choose among equal expressions."""
 
@@ -69,7 +73,9 @@ class Plan:
     def moving(self) -> bool:
         """Does it depend on the velocity?"""
         states = {name for sweep in self.sweeps for name in sweep.recursions}
-        return bool(states & {"motion", "gyroscopic"}) or any(x.op == "load" for x in self.values)
+        return "motion" in states or any(
+            x.op == "load" or (x.op == "apply" and H_dot in x.data.leaves) for x in self.values
+        )
 
 
 def _cost(x: Value) -> int:
@@ -199,12 +205,16 @@ class Lowered:
     plan: Plan
 
 
-@lru_cache(maxsize=512)
 def lower(x: Expression, given: tuple[str, ...] = ()) -> Lowered:
     """The cheapest plan among the forms of an expression that its derivation passes through.
 
     `given` names vectors that are given though they have a definition.
     """
+    return _lowered(x, given)
+
+
+@lru_cache(maxsize=512)
+def _lowered(x: Expression, given: tuple[str, ...]) -> Lowered:
     derivation = derive(x, keep=given)
     plans: list[Plan] = []
     reasons: list[LoweringError] = []

@@ -47,7 +47,8 @@ NOTATION: Mapping[str, Meaning] = {
     "f_ext": Meaning("external forces on the body", "N·m, N"),
     "ad": Meaning("cross product of motions"),
     "crf": Meaning("cross product of a motion with a force"),
-    "Ḣ": Meaning("rate of the hinge map, zero where the axes are fixed in the body", "1/s or m/s"),
+    "U̇": Meaning("rate of U = P H*", "kg·m/s, kg·m²/s"),
+    "Ṗ⁺": Meaning("rate of P⁺", "kg/s, kg·m/s, kg·m²/s"),
     "D_s": Meaning("S⁺ seen along the hinge, with armature", "kg·m² or kg"),
     "ᾱ": Meaning("spatial accelerations at zero joint acceleration", "rad/s², m/s²"),
 }  # fmt: skip
@@ -79,6 +80,7 @@ BEHIND: Mapping[str, str] = {
     "upsilon": "covariance of the adjoint variable",
     "dual": "backward information filter",
     "gyroscopic": "known input",
+    "rates": "rates of these covariances and of the gain",
 }
 """The recursions behind symbols, as estimation."""
 
@@ -112,7 +114,7 @@ def meanings(code: Pseudocode) -> dict[str, Meaning]:
     """What the names of a recursion stand for."""
     plan = code.plan
     velocity = "beta" in plan.inputs and not plan.moving
-    mixed = any(v.op == "times" for v in plan.values)
+    mixed = any(v.op == "times" or _is_rate(v) for v in plan.values)
     found: dict[str, Meaning] = {}
     for v, name in code.name.items():
         if _is_symbol(code, v, name):
@@ -124,6 +126,11 @@ def meanings(code: Pseudocode) -> dict[str, Meaning]:
     if code.copied:
         found["y"] = _result(plan.result)
     return found
+
+
+def _is_rate(v: Value) -> bool:
+    """Is it made with a rate of change?"""
+    return any("/s" in x.symbol.unit for x in letters(v))
 
 
 def _is_symbol(code: Pseudocode, v: Value, name: str) -> bool:

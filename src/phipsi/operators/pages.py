@@ -16,7 +16,7 @@ from phipsi.operators.symbols import SYMBOLS
 NAMES = {
     **{normalize("NFC", row.unicode): row.latex for row in SYMBOLS.values()},
     **{name: name for name in "xyzsgYIe"},
-    "η": r"\eta", "ᾱ": r"\bar{\alpha}", "Ḣ": r"\dot{H}", "Σ": r"\sum", "D_s": "D_{s}",
+    "η": r"\eta", "ᾱ": r"\bar{\alpha}", "U̇": r"\dot{U}", "Σ": r"\sum", "D_s": "D_{s}",
     "f_ext": r"f_{\mathrm{ext}}", "log det": r"\log\det", "ad": r"\operatorname{ad}",
     "crf": r"\operatorname{crf}", "ν̇": r"\dot{\nu}", "ξ̇": r"\dot{\xi}",
 }  # fmt: skip
@@ -245,7 +245,8 @@ def _word(text: str) -> str:
     """A word of a sentence: a formula if it is a capital letter, starred or not in ASCII."""
     core = text.strip("(,.;:)")
     before, after = text.split(core, 1) if core else (text, "")
-    if _LETTER.fullmatch(core) or set(core) & _GREEK:
+    named = not core.isascii() and core.rstrip("*") in NAMES
+    if named or _LETTER.fullmatch(core) or set(core) & _GREEK:
         return f"{before}${tex(core)}${after}"
     core = core.replace("^½", "\x04")
     return before + "".join(_PLAIN.get(c, c) for c in core) + after

@@ -53,6 +53,11 @@ RECURSIONS: Mapping[str, Recursion] = {
         "[BI] Alg 3.1",
         note="c the other children of the parent; at a free root S⁺ = S = 0, G_s = −I, Λ = P",
     ),
+    "rates": Recursion(
+        ("Ṗ = Σ_c φ_c (Ṗ⁺_c + Δ̃_c P⁺_c + P⁺_c Δ̃_c*) φ_c*", "U̇ = Ṗ H* + P Ḣ*",
+         "Ḋ = H U̇ + Ḣ P H*", "Ġ = (U̇ − G Ḋ) D⁻¹", "Ṗ⁺ = Ṗ − U̇ G* − G U̇* + G Ḋ G*"),
+        "[DL] Alg 6.1, Table 4, for any hinge",
+    ),
 }  # fmt: skip
 """The recursions of `lower.RECURSIONS`, in writing."""
 

@@ -10,8 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from phipsi.spatial import SpatialInertia
+from phipsi.spatial import MotionBasis, SpatialInertia
 from phipsi.sweeps import Children
+
+MASSLESS = SpatialInertia.zero().articulated
 
 
 def riccati(k: Any, children: Children) -> dict[str, Any]:
@@ -24,8 +26,8 @@ def riccati(k: Any, children: Children) -> dict[str, Any]:
 def passive_riccati(k: Any, children: Children) -> dict[str, Any]:
     """P_p = M + Σ φP_p⁺φ*,  D_p = H_pP_pH_p* + A_p,  G_p = P_pH_p*D_p⁻¹   [UA] (4.6)-(4.9)"""
     P = children.sum(lambda c: c.phi.congruence(c.P_p_plus), k.M.articulated)
+    G = P.gain(k.H, k.A, k.passive)
     H_p = k.H.masked(k.passive)
-    G = P.gain(H_p, k.A * k.passive + (1.0 - k.passive))
     return {"H_p": H_p, "P_p": P, "D_p": G.D, "G_p": G, "P_p_plus": P.released(G)}
 
 
@@ -47,6 +49,30 @@ def gyroscopic(k: Any, parent: Any) -> dict[str, Any]:
     gravity = k.phi.T @ parent.gravity
     b = k.V.cross_force(k.M @ k.V) - k.M @ gravity - k.f_ext
     return {"gravity": gravity, "b": b}
+
+
+def turning_hinge(k: Any, rates: Any) -> MotionBasis:
+    """Ḣ* of the hinge of a body that moves with the rates β."""
+    units = np.eye(len(k.A))
+    return MotionBasis(tuple(k.hinge.kind.rate(k.hinge, k.q, rates, unit) for unit in units))
+
+
+def articulating(k: Any, children: Children) -> dict[str, Any]:
+    """Ṗ = Σ φ(Ṗ⁺ + crf(Δ)P⁺ − P⁺ad(Δ))φ*,  U̇ = ṖH* + PḢ*,  Ḋ = HU̇ + ḢPH*,
+    Ṗ⁺ = Ṗ − U̇G* − GU̇* + GḊG*   [DL] Alg 6.1, for any hinge
+    """
+    P_dot = children.sum(lambda c: c.phi.congruence(c.P_seen), MASSLESS)
+    own = k.P @ k.H_dot
+    U_dot = P_dot @ k.H.T + own
+    X = k.H @ own
+    D_dot = k.H.inner(P_dot @ k.H.T) + (X + X.T)
+    seen = P_dot.released_rate(k.G, U_dot, D_dot) + k.P_plus.turning(k.Delta)
+    return {"P_dot": P_dot, "U_dot": U_dot, "D_dot": D_dot, "P_seen": seen}
+
+
+def rates(k: Any, children: Children) -> dict[str, Any]:
+    """Ṗ, U̇, Ḋ of `articulating` for a body that moves with the rates v"""
+    return articulating(k.extended({"H_dot": turning_hinge(k, k.v)}), children)
 
 
 def sent(k: Any) -> dict[str, Any]:

@@ -4,26 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from functools import reduce
 from typing import Any
 
 import numpy as np
 
 from phipsi.conventions import WORLD
 from phipsi.model import Robot
-from phipsi.operators.expressions import Adjoint, Expression, Inverse, Sum
+from phipsi.operators.acts import act, hinge_field
 from phipsi.operators.lower import Plan, Sweep
 from phipsi.operators.recursions import (
     WORLD_DUAL,
     dual,
     gyroscopic,
     passive_riccati,
+    rates,
     riccati,
     sent,
     upsilon,
     velocity,
 )
 from phipsi.operators.spaces import Space
+from phipsi.operators.symbols import spin
 from phipsi.operators.values import INWARD, OUTWARD, Value
 from phipsi.spatial import Compliance, Force, Motion, Pivot, RigidMotion, SpatialInertia
 from phipsi.spatial import rotation as rot
@@ -46,63 +47,8 @@ STEPS: Mapping[str, Callable[[Any, Any], dict[str, Any]]] = {
     "gyroscopic": gyroscopic,
     "upsilon": upsilon,
     "dual": dual,
+    "rates": rates,
 }
-
-ACTS: Mapping[str, Callable[[Any, Any], Any]] = {
-    "H": lambda k, y: k.H @ y,
-    "H*": lambda k, y: k.H.T @ y,
-    "M": lambda k, y: k.M @ y,
-    "M⁻¹": lambda k, y: k.M.articulated.inv @ y,
-    "A": lambda k, y: k.A * y,
-    "P": lambda k, y: k.P @ y,
-    "P⁻¹": lambda k, y: k.P.inv @ y,
-    "P_plus": lambda k, y: k.P_plus @ y,
-    "D": lambda k, y: k.D.matrix @ y,
-    "D⁻¹": lambda k, y: k.D.solve(y),
-    "D_half": lambda k, y: k.D.root(y),
-    "D_half*": lambda k, y: k.D.root_transpose(y),
-    "D_half⁻¹": lambda k, y: k.D.root_solve(y),
-    "D_half⁻*": lambda k, y: k.D.root_transpose_solve(y),
-    "G": lambda k, y: k.G @ y,
-    "G*": lambda k, y: k.G.T @ y,
-    "Upsilon": lambda k, y: k.Upsilon @ y,
-    "Upsilon⁻¹": lambda k, y: k.Upsilon.inv @ y,
-    "Upsilon_plus": lambda k, y: k.Upsilon_plus @ y,
-    "S": lambda k, y: k.S @ y,
-    "S_plus": lambda k, y: (k.S_plus @ y) * k.inside,
-    "G_s": lambda k, y: -(k.minus_G_s @ y),
-    "G_s*": lambda k, y: -(k.minus_G_s.T @ y),
-    "Lambda": lambda k, y: k.Lambda @ y,
-    "Lambda⁻¹": lambda k, y: k.Lambda.inv @ y,
-    "H_a": lambda k, y: k.H.masked(1.0 - k.passive) @ y,
-    "H_a*": lambda k, y: k.H.masked(1.0 - k.passive).T @ y,
-    "A_a": lambda k, y: k.A * (1.0 - k.passive) * y,
-    "H_p": lambda k, y: k.H_p @ y,
-    "H_p*": lambda k, y: k.H_p.T @ y,
-    "A_p": lambda k, y: k.A * k.passive * y,
-    "P_p": lambda k, y: k.P_p @ y,
-    "P_p⁻¹": lambda k, y: k.P_p.inv @ y,
-    "P_p_plus": lambda k, y: k.P_p_plus @ y,
-    "D_p": lambda k, y: k.D_p.matrix @ y,
-    "D_p⁻¹": lambda k, y: k.D_p.solve(y),
-    "G_p": lambda k, y: k.G_p @ y,
-    "G_p*": lambda k, y: k.G_p.T @ y,
-}
-"""What a letter does to the part of one body."""
-
-
-def act(x: Expression, k: Any, y: Any) -> Any:
-    """A letter, applied to the part of one body."""
-    inner = x.inner if isinstance(x, Inverse) else x
-    if isinstance(inner, Sum):
-        parts = (getattr(k, leaf.symbol.name) for leaf in sorted(inner.leaves, key=str))
-        inertias = [
-            part.articulated if isinstance(part, SpatialInertia) else part for part in parts
-        ]
-        return reduce(lambda a, b: a + b, inertias).inv @ y
-    starred = isinstance(inner, Adjoint)
-    suffix = ("⁻*" if starred else "⁻¹") if isinstance(x, Inverse) else "*" if starred else ""
-    return ACTS[next(iter(x.leaves)).symbol.name + suffix](k, y)
 
 
 def field(v: Value) -> str:
@@ -119,7 +65,12 @@ class Run:
         self.plan, self.robot = plan, robot
         given = {v: vectors[v.data] for v in plan.values if v.op == "input"}
         joints = {field(v): x for v, x in given.items() if not v.whole and v.space.size != "body"}
+        letters = {x for v in plan.values if v.op == "apply" for x in v.data.leaves}
+        joints |= {hinge_field(x): robot.mask(*x.frames) * 1.0 for x in letters if x.frames}
         self.x = forest(robot, q, **joints, **more)
+        if spin in letters:
+            places = (Motion(rot.zero(), body.origin.position) for body in robot.bodies)
+            self.x = self.x.carrying(origin=list(places))
         for v, rows in given.items():
             if v.space.size == "body":
                 self.x = self.x.placed(Force if v.space.is_force else Motion, **{field(v): rows})

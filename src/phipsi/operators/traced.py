@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from phipsi.operators.lower import Lowered
     from phipsi.operators.words import Word
 
-JOINT_SPACE = {A, C, D, D_half, T, beta, beta_dot, l, m, mass}
+JOINT_SPACE = {
+    A, C, C_nu, C_xi, D, D_dot, D_half, D_half_dot, T, beta, beta_dot, l, m, m_dot, mass, mass_dot,
+}  # fmt: skip
 """Symbols that every robot with the same joint-space dynamics has in common."""
 
 

@@ -70,8 +70,9 @@ class Value:
 LOCAL = {
     x.symbol.name
     for x in (H, M, A, P, P_plus, D, D_half, G, Upsilon, H_a, H_p, A_a, A_p, P_p, P_p_plus, D_p,
-              G_p, S, S_plus, G_s, Lambda, Upsilon_plus)
-}  # fmt: skip
+              G_p, S, S_plus, G_s, Lambda, Upsilon_plus, Delta_cross, V_cross, spin, H_dot, P_dot,
+              D_dot, D_half_dot, G_dot)
+} | {"H_cross"}  # fmt: skip
 """Symbols that act on each body by itself."""
 
 STATE = {
@@ -80,13 +81,16 @@ STATE = {
     "G_p": "passive", "H_a": "active", "A_a": "active", "A_p": "active",
     "Upsilon": "upsilon", "Upsilon_plus": "upsilon",
     "S": "dual", "S_plus": "dual", "G_s": "dual", "Lambda": "dual",
+    "Delta_cross": "motion", "V_cross": "motion", "spin": "motion", "H_dot": "hinges",
+    "P_dot": "rates", "D_dot": "rates", "D_half_dot": "rates", "G_dot": "rates",
 }  # fmt: skip
-"""The recursion that a symbol comes from."""
+"""The recursion that a symbol comes from, or what else it needs to know."""
 
 EXPANDED = {
     "tau", "tau_bar", "E_psi", "K", "phi_tilde", "psi_tilde", "Omega", "mass", "m", "l", "J",
     "tau_bar_p", "E_psi_p", "K_p", "psi_p_tilde", "Omega_p", "mass_aa", "mass_ap", "mass_pp",
-    "tau_bar_s",
+    "tau_bar_s", "proj_p", "proj_a", "E_phi_dot", "phi_dot", "lam", "K_dot", "tau_bar_dot",
+    "E_psi_dot", "psi_dot", "m_dot", "mass_dot", "mass_by",
 }  # fmt: skip
 """Symbols that are applied as their definition."""
 

@@ -9,6 +9,7 @@ from phipsi.spatial.hinge_map import ForceBasis, Gain, HingeMap, MotionBasis
 from phipsi.spatial.inertia import ArticulatedInertia, SpatialInertia
 from phipsi.spatial.joined import Joined
 from phipsi.spatial.rigid_motion import RigidMotion
+from phipsi.spatial.roots import root_of
 from phipsi.spatial.transform import Transform, TransposedTransform
 from phipsi.spatial.turns import Rotation, Turn
 from phipsi.spatial.vectors import Force, Motion
@@ -33,4 +34,5 @@ __all__ = [
     "Transform",
     "TransposedTransform",
     "Turn",
+    "root_of",
 ]

@@ -24,12 +24,12 @@ def column(values: list[Any]) -> Any:
 
 
 class Pivot:
-    """The factored block D (r × r, SPD): L unit lower triangular, `inverse` = 1/d.
+    """The factored block D (r × r, SPD): L unit lower triangular, `inverse` = 1/d, S = L diag(d).
 
     Cost r³/6 multiplications and r divisions to factor, r² to solve.
     """
 
-    __slots__ = ("L", "d", "inverse", "matrix")
+    __slots__ = ("L", "S", "d", "inverse", "matrix")
 
     def reciprocal(self, i: int) -> Any:
         """1/d of the i-th pivot."""
@@ -41,15 +41,16 @@ class Pivot:
         self.L = L = np.zeros((r, r), object) + np.eye(r).astype(object)
         self.d = d = np.empty(r, object)
         self.inverse = np.empty(r, object)
+        self.S = S = np.zeros((r, r), object)
         for i in range(r):
-            scaled = [matrix[i, j] for j in range(i)]
             for j in range(i):
+                S[i, j] = matrix[i, j]
                 for k in range(j):
-                    scaled[j] = scaled[j] - scaled[k] * L[j, k]
+                    S[i, j] = S[i, j] - S[i, k] * L[j, k]
             d[i] = matrix[i, i]
             for j in range(i):
-                L[i, j] = scaled[j] * self.inverse[j]
-                d[i] = d[i] - L[i, j] * scaled[j]
+                L[i, j] = S[i, j] * self.inverse[j]
+                d[i] = d[i] - L[i, j] * S[i, j]
             self.inverse[i] = self.reciprocal(i)
 
     def solve(self, x: Any) -> Any:
@@ -66,29 +67,56 @@ class Pivot:
                 out[i, j] = out[j, i] = sum(map(mul, scaled, Y[j]), 0.0)
         return out
 
+    @property
+    def _scales(self) -> list[Any]:
+        """d^−½."""
+        return [np.sqrt(s) for s in self.inverse]
+
     def root(self, x: Any) -> Any:
         """ℒ x with the lower Cholesky factor D = ℒ ℒ*."""
-        r = len(self.d)
-        y = [np.sqrt(self.d[i]) * x[i] for i in range(r)]
-        return column([sum((self.L[i, j] * y[j] for j in range(i)), y[i]) for i in range(r)])
+        y = self._rooted(x)
+        return column([
+            sum((self.L[i, j] * y[j] for j in range(i)), y[i]) for i in range(len(y))
+        ])  # fmt: skip
 
     def root_transpose(self, x: Any) -> Any:
         """ℒ* x."""
         r = len(self.d)
-        return column(
-            [
-                np.sqrt(self.d[i]) * sum((self.L[j, i] * x[j] for j in range(i + 1, r)), x[i])
-                for i in range(r)
-            ]
-        )
+        return column(self._rooted([
+            sum((self.L[j, i] * x[j] for j in range(i + 1, r)), x[i]) for i in range(r)
+        ]))  # fmt: skip
+
+    def _rooted(self, x: Any) -> list[Any]:
+        return [d * s * y for d, s, y in zip(self.d, self._scales, x, strict=True)]
 
     def root_solve(self, x: Any) -> Any:
         """ℒ⁻¹ x."""
-        return column([y / np.sqrt(s) for y, s in zip(self._forward(x), self.d, strict=True)])
+        return column([y * s for y, s in zip(self._forward(x), self._scales, strict=True)])
 
     def root_transpose_solve(self, x: Any) -> Any:
         """ℒ⁻* x."""
-        return self._backward([y / np.sqrt(s) for y, s in zip(x, self.d, strict=True)])
+        return self._backward([y * s for y, s in zip(x, self._scales, strict=True)])
+
+    def root_rate(self, rate: Any, x: Any) -> Any:
+        """ℒ̇ x where D changes at a rate Ḋ: the factors, differentiated."""
+        r, L, S = len(self.d), self.L, self.S
+        L_dot, S_dot = np.zeros((r, r), object), np.zeros((r, r), object)
+        d_dot = np.empty(r, object)
+        for i in range(r):
+            d_dot[i] = rate[i, i]
+            for j in range(i):
+                S_dot[i, j] = rate[i, j]
+                for k in range(j):
+                    S_dot[i, j] = S_dot[i, j] - (S_dot[i, k] * L[j, k] + S[i, k] * L_dot[j, k])
+                L_dot[i, j] = (S_dot[i, j] - L[i, j] * d_dot[j]) * self.inverse[j]
+                d_dot[i] = d_dot[i] - (L_dot[i, j] * S[i, j] + L[i, j] * S_dot[i, j])
+        y = self._rooted(x)
+        scaled = [0.5 * d * s * e for d, s, e in zip(d_dot, self.inverse, y, strict=True)]
+        rows = (zip(L[i], L_dot[i], scaled, y, strict=True) for i in range(r))
+        return column([
+            sum((a * u + b * w for a, b, u, w in list(row)[:i]), scaled[i])
+            for i, row in enumerate(rows)
+        ])  # fmt: skip
 
     @property
     def logdet(self) -> Any:
@@ -107,6 +135,29 @@ class Pivot:
             for j in range(i + 1, len(y)):
                 y[i] = y[i] - self.L[j, i] * y[j]
         return column(y)
+
+
+class PartPivot(Pivot):
+    """The factored block of D in the rows with p = 1: `solve` gives D_p⁻¹ x there, else 0.
+
+    p are r numbers, 1 or 0; the other rows are left out whatever their pivots are.
+    """
+
+    __slots__ = ("p",)
+
+    def __init__(self, matrix: Any, p: Any) -> None:
+        self.p = p
+        super().__init__(matrix)
+
+    def reciprocal(self, i: int) -> Any:
+        """1/d, or 0 in a row that is left out."""
+        p = self.p[i]
+        return p / np.where(p, self.d[i], 1.0)
+
+    @property
+    def logdet(self) -> Any:
+        """log det D_p."""
+        return sum((np.log(np.where(p, d, 1.0)) for p, d in zip(self.p, self.d, strict=True)), 0.0)
 
 
 EPSILON, ROUNDINGS, NOISE = 2.0**-52, 100.0, 1e-20

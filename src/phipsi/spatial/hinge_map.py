@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from phipsi.spatial.factor import Pivot, column
+from phipsi.spatial.factor import PartPivot, Pivot, column
 from phipsi.spatial.rotation import vector
 from phipsi.spatial.vectors import Force, Motion
 
@@ -18,6 +18,10 @@ def _dense(columns: Sequence[Motion] | Sequence[Force]) -> Any:
     for i, c in enumerate(columns):
         out[:, i] = c.array
     return out
+
+
+def _is(x: Any, number: float) -> bool:
+    return isinstance(x, float) and x == number
 
 
 def _coordinate(entries: list[Any]) -> tuple[int, float] | None:
@@ -57,10 +61,7 @@ class HingeMap:
         return np.array(rows, dtype=object)
 
     def masked(self, p: Any) -> HingeMap:
-        """H_p = diag(p) H: for p of ones and zeros (r numbers) the freedoms with p = 1 alone.
-
-        Its gain for the armature A p + (1 − p) is theirs, with zero columns for the others.
-        """
+        """H_p = diag(p) H: for p of ones and zeros (r numbers) the freedoms with p = 1 alone."""
         rows = zip(self.T.columns, p, strict=True)
         return HingeMap(MotionBasis(tuple(h * s for h, s in rows)))
 
@@ -119,35 +120,41 @@ class ForceBasis:
 class Gain:
     """G = U D⁻¹ with U = P H*, kept as its two factors: cheaper to apply than to form.
 
-    `along` holds the coordinates (of six) that are freedoms of the hinge, each with its sign and
-    its armature: there P⁺H* = GA is known without arithmetic, or with little.
+    `along` holds the coordinates (of six) that are freedoms of the hinge, each with its sign, its
+    armature a and its p (1 where it is released, else 0): there P⁺H* = GA + PH*(1 − p) is known
+    without arithmetic, or with little.
     """
 
     U: ForceBasis
     D: Pivot
-    along: Mapping[int, tuple[float, Any]] = field(default_factory=dict)
+    along: Mapping[int, tuple[float, Any, Any]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, U: ForceBasis, H: HingeMap, A: Any) -> Gain:
-        """The gain of U = P H* with D = H U + A, A the r numbers of a diagonal."""
+    def of(cls, U: ForceBasis, H: HingeMap, A: Any, p: Any = None) -> Gain:
+        """The gain of U = P H* with D = H U + A, A the r numbers of a diagonal; of the freedoms
+        with p = 1 alone, zero in the columns of the others, where p is given."""
         D = H.inner(U)
         for i, a in enumerate(A):
             D[i, i] = D[i, i] + a
-        along = {axis[0]: (axis[1], a) for axis, a in zip(H.axes, A, strict=True) if axis}
-        return cls(U, Pivot(D), along)
+        released = [1.0] * len(A) if p is None else list(p)
+        rows = zip(H.axes, A, released, strict=True)
+        along = {axis[0]: (axis[1], a, p) for axis, a, p in rows if axis}
+        return cls(U, Pivot(D) if p is None else PartPivot(D, released), along)
 
     @property
     def free(self) -> list[int]:
-        """The coordinates without armature: there P⁺ vanishes."""
-        return [i for i, (_, a) in self.along.items() if isinstance(a, float) and a == 0.0]
+        """The coordinates that are released and without armature: there P⁺ vanishes."""
+        rows = self.along.items()
+        return [i for i, (_, a, p) in rows if _is(a, 0.0) and _is(p, 1.0)]
 
     @property
     def column(self) -> Force:
         """The one column of G of a hinge with one freedom."""
         (u,), (inverse,) = self.U.columns, self.D.inverse
         entries = [x * inverse for x in u.array]
-        for i in self.free:
-            entries[i] = self.along[i][0]
+        for i, (sign, a, p) in self.along.items():
+            if _is(a, 0.0):
+                entries[i] = sign * p
         return Force(vector(*entries[:3]), vector(*entries[3:]))
 
     @property
@@ -161,7 +168,7 @@ class Gain:
             return self.column * x[0]
         out = (self.U @ self.D.solve(x)).array
         if self.eliminates:
-            for s, (i, (sign, _)) in zip(x, self.along.items(), strict=True):
+            for s, (i, (sign, *_)) in zip(x, self.along.items(), strict=True):
                 out[i] = sign * s
         return Force(out[:3], out[3:])
 
@@ -197,7 +204,7 @@ class TransposedGain:
             return column([motion.dot(G.column)])
         if not G.eliminates:
             return G.D.solve(G.U.transpose_dot(motion))
-        known = column([sign * motion.array[i] for i, (sign, _) in G.along.items()])
+        known = column([sign * motion.array[i] for i, (sign, *_) in G.along.items()])
         others = motion.array
         others[G.free] = 0.0
         return known + G.D.solve(G.U.transpose_dot(Motion(others[:3], others[3:])))

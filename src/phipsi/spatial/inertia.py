@@ -18,6 +18,7 @@ from phipsi.spatial.rotation import (
     skew,
     symmetric,
     symmetric_product,
+    symmetric_sum,
     vector,
     zero,
 )
@@ -170,12 +171,13 @@ class ArticulatedInertia(Inertia):
         )
         return ArticulatedInertia(shifted, N, M)
 
-    def gain(self, H: HingeMap, A: Any) -> Gain:
-        """G = P H* D⁻¹, D = H P H* + A for the armature A (r numbers)."""
-        return Gain.of(self @ H.T, H, A)
+    def gain(self, H: HingeMap, A: Any, p: Any = None) -> Gain:
+        """G = P H* D⁻¹, D = H P H* + A for the armature A (r numbers); of the freedoms with p = 1
+        alone, where p is given."""
+        return Gain.of(self @ H.T, H, A, p)
 
     def released(self, G: Gain) -> ArticulatedInertia:
-        """P⁺ = P − G H P = P − U D⁻¹ U*, one rank at a time and so symmetric; P⁺H* = G A, exactly
+        """P⁺ = P − G H P = P − U D⁻¹ U*, one rank at a time and so symmetric; P⁺H* = G A is exactly
         zero along coordinates on which the hinge moves without armature."""
         known = G.along if len(G.U.columns) == 1 else G.free
         if len(G.free) == 6:
@@ -189,8 +191,28 @@ class ArticulatedInertia(Inertia):
                 for j in left[: n + 1]:
                     P[i, j] = P[j, i] = P[i, j] - scaled * w[j]
         for i in known:
-            sign, a = G.along[i]
-            P[i, :] = P[:, i] = 0.0 if i in G.free else G.column.array * (sign * a)
+            sign, a, p = G.along[i]
+            held = G.U.columns[0].array * (sign * (1.0 - p)) if i not in G.free else 0.0
+            P[i, :] = P[:, i] = 0.0 if i in G.free else G.column.array * (sign * a) + held
+        return ArticulatedInertia(P[:3, :3], P[:3, 3:], P[3:, 3:])
+
+    def turning(self, Delta: Motion) -> ArticulatedInertia:
+        """crf(Δ)P − P ad(Δ): how P changes for one who sees it turn and slide with Δ."""
+        w, v = skew(Delta.angular), skew(Delta.linear)
+        J, M, C = w @ self.J + v @ self.C.T, w @ self.M, w @ self.C + v @ self.M
+        return ArticulatedInertia(symmetric_sum(J), C - self.C @ w, symmetric_sum(M))
+
+    def released_rate(self, G: Gain, U: ForceBasis, D: Any) -> ArticulatedInertia:
+        """Ṗ⁺ = Ṗ − U̇G* − GU̇* + GḊG*, this being Ṗ: with U̇ of U = PH* and Ḋ of D; symmetric, and
+        exactly zero where P⁺ always is."""
+        P, left = self.matrix, [i for i in range(6) if i not in G.free]
+        for i in G.free:
+            P[i, :] = P[:, i] = 0.0
+        g, u = G.matrix, U.matrix
+        y = u - 0.5 * (g @ D)
+        for n, i in enumerate(left):
+            for j in left[: n + 1]:
+                P[i, j] = P[j, i] = P[i, j] - y[i] @ g[j] - g[i] @ y[j]
         return ArticulatedInertia(P[:3, :3], P[:3, 3:], P[3:, 3:])
 
     @property

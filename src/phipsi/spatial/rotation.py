@@ -79,6 +79,11 @@ def symmetric_product(a: Matrix, b: Matrix) -> Matrix:
     return symmetric(*entry)
 
 
+def symmetric_sum(a: Matrix) -> Matrix:
+    """a + a* of a 3 × 3 array, symmetric by construction."""
+    return symmetric(*(a[i, j] + a[j, i] for i in range(3) for j in range(i + 1)))
+
+
 def identity() -> Matrix:
     """The identity rotation."""
     return scalars(np.eye(3))

@@ -4,6 +4,7 @@ from phipsi.sweeps.forest import Children, Forest, Record, external_forces, forc
 from phipsi.sweeps.messages import messages
 from phipsi.sweeps.program import Program, program
 from phipsi.sweeps.results import (
+    blocks,
     by_body,
     columns,
     coordinates,
@@ -20,6 +21,7 @@ __all__ = [
     "Forest",
     "Program",
     "Record",
+    "blocks",
     "by_body",
     "climb",
     "columns",

@@ -30,6 +30,19 @@ def frozen(option: Any) -> Any:
     return tuple(map(frozen, option)) if isinstance(option, (list, tuple)) else option
 
 
+def are_names(value: Any) -> bool:
+    """A name, or a sequence of names, possibly none."""
+    if isinstance(value, (list, tuple)):
+        return all(isinstance(x, str) for x in value)
+    return isinstance(value, str)
+
+
+def check_truths(where: str, array: np.ndarray) -> None:
+    """Refuse numbers that are no truth values, such as positions of those that are meant."""
+    if array.dtype != bool and not np.isin(array, (0, 1)).all():
+        raise ValueError(f"{where} needs truth values or names, got other numbers")
+
+
 def common_dtype(values: Iterable[Any]) -> str:
     """The number type of a kernel for these arguments: that of its arrays; plain Python numbers and
     lists follow."""

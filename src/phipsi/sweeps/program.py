@@ -22,7 +22,14 @@ from phipsi.compile import (
     llvm_source,
 )
 from phipsi.model import Robot
-from phipsi.sweeps.arguments import common_dtype, flatten, frozen, is_dynamic
+from phipsi.sweeps.arguments import (
+    are_names,
+    check_truths,
+    common_dtype,
+    flatten,
+    frozen,
+    is_dynamic,
+)
 from phipsi.sweeps.forest import simplest
 from phipsi.sweeps.log import logged_sweeps
 from phipsi.sweeps.request import Request
@@ -63,6 +70,7 @@ class Program(Generic[P, R]):
         joint_space: bool = False,
         equation: Any = None,
         verify: Verify | None = None,
+        named: Sequence[str] = (),
     ) -> None:
         functools.update_wrapper(self, function)
         self.function = function
@@ -75,6 +83,7 @@ class Program(Generic[P, R]):
         self.equation = equation
         """The operator expression that it is, if it is one."""
         self.verify = verify
+        self.named = frozenset(named)
         self.shapes = {**STANDARD, **(shapes or {})}
         self.options = {
             p.name: OPTIONS[p.annotation] for p in parameters if p.annotation in OPTIONS
@@ -82,8 +91,12 @@ class Program(Generic[P, R]):
         self.options.update(dict.fromkeys(static, object))
         self._signature = inspect.signature(function)
         self._kernels: OrderedDict[Any, Kernel] = OrderedDict()
-        options = (i for i, p in enumerate(parameters) if p.name in self.options)
-        self._shortcuts = Shortcuts(self._general, [*options])
+        order = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
+        options, truths = (
+            [i for i, name in enumerate(order) if name in chosen]
+            for chosen in (self.options, self.named)
+        )
+        self._shortcuts = Shortcuts(self._general, order, options, truths)
 
     # ---- calling -------------------------------------------------------------------------------
 
@@ -206,6 +219,8 @@ class Program(Generic[P, R]):
                 kind = self.options[name].__name__
                 raise TypeError(f"{self.name}: {name} is {value!r}, needs a {kind}")
             return True
+        if name in self.named and are_names(value):
+            return True
         if name in self.shapes and value is not self.parameters[name].default:
             return False
         return not is_dynamic(value)
@@ -228,6 +243,8 @@ class Program(Generic[P, R]):
                 values.extend(arrays.values())
             else:
                 array = as_numbers(f"{self.name}: {name}", value)
+                if name in self.named:
+                    check_truths(f"{self.name}: {name}", array)
                 leaves.append((name, Leaf(name, self._core(robot, name, array.shape[-1:]))))
                 values.append(array)
         return tuple(static), tuple(leaves), values
@@ -328,6 +345,7 @@ def program(
     joint_space: bool = False,
     equation: Any = None,
     verify: Verify | None = None,
+    named: Sequence[str] = (),
 ) -> Callable[[Callable[P, R]], Program[P, R]]: ...
 def program(
     function: Callable[..., Any] | None = None,
@@ -337,6 +355,7 @@ def program(
     joint_space: bool = False,
     equation: Any = None,
     verify: Verify | None = None,
+    named: Sequence[str] = (),
 ) -> Any:
     """Make a function of (robot, arrays...) a `Program`.
 
@@ -349,7 +368,8 @@ def program(
     then traced on one that takes fewer operations (`Robot.equivalent`). `equation` is the operator
     expression that the program computes, for `show`. `verify(result, args, kwargs)` sees every call
     that is not part of a trace; it returns the result, amended if need be, or raises. For such a
-    verdict it is computed in double precision.
+    verdict it is computed in double precision. `named` are inputs of truth values that may be given
+    as names instead (of hinges that are active), which are constants of the trace.
 
     >>> import numpy as np, phipsi as pp
     >>> @pp.program
@@ -361,5 +381,5 @@ def program(
     (5, 2)
     """
     if function is None:
-        return lambda f: Program(f, shapes, static, joint_space, equation, verify)
-    return Program(function, shapes, static, joint_space, equation, verify)
+        return lambda f: Program(f, shapes, static, joint_space, equation, verify, named)
+    return Program(function, shapes, static, joint_space, equation, verify, named)

@@ -45,20 +45,24 @@ def diagonal(x: Forest, field: str) -> Any:
     return out
 
 
-def symmetric(x: Forest, blocks: Blocks) -> Any:
+def blocks(x: Forest, field: str) -> Blocks:
+    """A field as the blocks of its hinges alone."""
+    return [(k.hinge, k.hinge, getattr(k, field)) for k in x.records]
+
+
+def symmetric(x: Forest, upper: Blocks) -> Any:
     """The symmetric joint-space matrix (nv, nv) with the given blocks on and above its diagonal."""
     out = np.full((x.robot.nv, x.robot.nv), 0.0, object)
-    for row, column, block in blocks:
+    for row, column, block in upper:
         out[row.v, column.v] = block
-    upper = np.triu(np.ones(out.shape, bool))
-    return np.where(upper, out, out.T)
+    return np.where(np.triu(np.ones(out.shape, bool)), out, out.T)
 
 
-def by_body(x: Forest, blocks: Blocks, width: int) -> Any:
+def by_body(x: Forest, parts: Blocks, width: int) -> Any:
     """The matrix (nv, width · nb) of blocks with `width` columns for each body."""
     place = {k.hinge.name: slice(width * i, width * i + width) for i, k in enumerate(x.records)}
     out = np.full((x.robot.nv, width * x.robot.nb), 0.0, object)
-    for row, body, block in blocks:
+    for row, body, block in parts:
         out[row.v, place[body.name]] = block
     return out
 

@@ -44,7 +44,7 @@ def _parts(kind: type) -> tuple[str, ...] | None:
         return None
     if is_dataclass(kind):
         return tuple(f.name for f in fields(kind))
-    return tuple(kind.__slots__)
+    return tuple(name for base in kind.__mro__ for name in getattr(base, "__slots__", ()))
 
 
 def taken(value: Any) -> list[Any]:

@@ -1,0 +1,300 @@
+"""Under-actuated robots: active joints with prescribed accelerations, passive ones with given
+forces ([UA]).
+
+    [ T_a ]   [  S_aa  S_ap ] [ β̇_a ]
+    [ β̇_p ] = [ −S_ap* S_pp ] [ T_p ] + bias
+
+`active` says which freedoms are active: truth values (nv,) or (…, nv), another split for every row
+if need be, or the names of hinges, which are folded into the code as constants.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from phipsi.algorithms.cut import innovate
+from phipsi.algorithms.kinematics import frame_acceleration, frame_of, frame_velocity, posed, view
+from phipsi.compile import where
+from phipsi.model import Robot
+from phipsi.operators.recursions import passive_riccati
+from phipsi.spatial import Force, Motion, MotionBasis, RigidMotion
+from phipsi.spatial import rotation as rot
+from phipsi.sweeps import (
+    Children,
+    Forest,
+    columns,
+    force_bases,
+    forest,
+    gather,
+    inward,
+    local,
+    outward,
+    program,
+    reciprocal,
+)
+from phipsi.sweeps.arguments import are_names
+
+
+def passive_of(robot: Robot, active: Any) -> Any:
+    """For each freedom 1 where it is passive, 0 where it is active, (nv,)."""
+    if are_names(active):
+        names = (active,) if isinstance(active, str) else active
+        return 1.0 - robot.mask(*names)
+    return where(active, 0.0, 1.0)
+
+
+# ---- hybrid dynamics ----------------------------------------------------------------------------
+
+
+def prescribed(k: Any, parent: Any) -> dict[str, Any]:
+    """u = Mᾱ + b of the motion with the accelerations β̇_a alone, in the classical form"""
+    rate = k.H.T @ k.qdd + k.H_rate(k.v)
+    X = (k.phi.T @ parent.X).through(k.H.T @ k.v, rate)
+    return {"X": X, "u": k.M.inertial(X) - k.f_ext}
+
+
+def absorb(k: Any, children: Children) -> dict[str, Any]:
+    """P_p, D_p, G_p and  z = u + Σ φz⁺,  e = Hz,  z⁺ = z + G_p(T_p − e)   [UA] (5.4)"""
+    new = passive_riccati(k, children)
+    z = children.sum(lambda c: c.phi @ c.z_plus, k.u)
+    e = k.H @ z
+    return {**new, "e": e, "z_plus": z + new["G_p"] @ (k.tau - e)}
+
+
+def deliver(k: Any, parent: Any) -> dict[str, Any]:
+    """w = e + HPφ*λ,  β̇_p = D_p⁻¹(T_p − w),  T_a = w + Dβ̇_p + Aβ̇_a,  λ = φ*λ + H*β̇_p   [UA] (5.4)
+
+    λ = α − ᾱ is what the passive accelerations add.
+    """
+    plus = k.phi.T @ parent.lam
+    w = k.e + k.G_p.U.transpose_dot(plus)
+    rate = k.D_p.solve(k.tau - w)
+    return {"T": w + k.D_p.matrix @ rate + k.A * k.qdd, "rate": rate, "lam": plus + k.H.T @ rate}
+
+
+class Hybrid(NamedTuple):
+    """All joint forces and accelerations, (…, nv) each: given ones as they are, others found."""
+
+    tau: Any
+    qdd: Any
+
+
+def _exchange(robot: Robot, q: Any, v: Any, tau: Any, qdd: Any, p: Any, **more: Any) -> Hybrid:
+    """T_a and β̇_p from β̇_a and T_p, p being 1 where passive; `gravity` and `external` if any."""
+    g = more.pop("gravity", np.zeros(3))
+    known, wanted = where(p, tau, 0.0), where(p, 0.0, qdd)
+    x = forest(robot, q, v=v, tau=known, qdd=wanted, passive=p, **more)
+    x = inward(absorb, outward(prescribed, x, X=RigidMotion.accelerated(-rot.scalars(g))))
+    x = outward(deliver, x, lam=Motion.zero())
+    return Hybrid(where(p, tau, gather(x, "T")), where(p, gather(x, "rate"), qdd))
+
+
+@program(shapes={"qdd": ("nv",), "active": ("nv",)}, named=("active",), joint_space=True)
+def hybrid_dynamics(
+    robot: Robot, q: Any, v: Any, tau: Any, qdd: Any, active: Any, *, external: Any = None
+) -> Hybrid:
+    """Joint forces where accelerations are prescribed, accelerations where forces are known:
+    T_a = S_aaβ̇_a + S_apT_p + C_a − S_apC_p,  β̇_p = −S_ap*β̇_a + S_pp(T_p − C_p) ([UA] Lemma 5.2).
+
+    `tau` is read where passive and `qdd` where active; `active` is truth values (nv,) or (…, nv),
+    mixed within a hinge too, or names of hinges. All passive it is `forward_dynamics`, all active
+    `inverse_dynamics`. Gravity, armature and external forces included. Returns `tau` and `qdd`,
+    both complete (…, nv). Cost O(N).
+
+    >>> import numpy as np, phipsi as pp
+    >>> robot = pp.robots.space_arm()
+    >>> q, v = robot.random_state(0)
+    >>> tau, qdd = np.zeros(robot.nv), np.ones(robot.nv)
+    >>> tau, qdd = pp.hybrid_dynamics(robot, q, v, tau, qdd, active=~robot.mask("base"))
+    >>> bool(np.allclose(pp.inverse_dynamics(robot, q, v, qdd), tau))
+    True
+    """
+    p = passive_of(robot, active)
+    return _exchange(robot, q, v, tau, qdd, p, gravity=robot.gravity, external=external)
+
+
+class Drift(NamedTuple):
+    """The accelerations at β̇_a = 0: of a frame (…, 6), and of the passive joints (…, nv), zero
+    where active."""
+
+    frame: Any
+    joints: Any
+
+
+@program(shapes={"active": ("nv",)}, named=("active",))
+def drift_accelerations(
+    robot: Robot,
+    q: Any,
+    v: Any,
+    tau: Any,
+    frame: str,
+    active: Any,
+    *,
+    external: Any = None,
+    reference: str = "local",
+    classical: bool = False,
+) -> Drift:
+    """What is left of α = J_Gβ̇_a + drift and β̇_p = J_Dβ̇_a + drift without β̇_a ([UA] (6.11), (7.1)).
+
+    Velocities, gravity, external forces and passive forces `tau` (read where passive) drive it.
+    Returns (…, 6) [rad/s², m/s²], true, spatial unless `classical`, and (…, nv). Cost O(N).
+    """
+    still = np.zeros(robot.nv)
+    qdd = hybrid_dynamics(robot, q, v, tau, still, active, external=external).qdd
+    seen = frame_acceleration(robot, q, v, qdd, frame, reference=reference, classical=classical)
+    return Drift(seen, qdd)
+
+
+# ---- at the level of rates ----------------------------------------------------------------------
+
+
+@program(shapes={"momentum": ("nv",), "active": ("nv",)}, named=("active",), joint_space=True)
+def passive_rates(robot: Robot, q: Any, v: Any, active: Any, momentum: Any = None) -> Any:
+    """The joint rates β with given active ones and given passive momenta p = (𝓜β)_p:
+    β_p = J_Dβ_a + 𝓜_pp⁻¹p ([UA] (7.3)).
+
+    `v` is read where active, `momentum` (nv,) where passive; None is zero, as of a free-flyer that
+    began at rest, base passive: J_D and J_G then act on rates. With the base alone passive its part
+    of `momentum` is that of the whole system about the base, `momentum(robot, q, v, about="base")`.
+    Returns (…, nv), active ones as given [rad/s or m/s]. Cost O(N).
+    """
+    p, still = passive_of(robot, active), np.zeros(robot.nv)
+    return _exchange(robot, q, still, still if momentum is None else momentum, v, p).qdd
+
+
+@program(shapes={"x": ("nv",), "active": ("nv",)}, named=("active",), joint_space=True)
+def generalized_jacobian_product(
+    robot: Robot, q: Any, x: Any, frame: str, active: Any, *, reference: str = "local"
+) -> Any:
+    """J_G x without forming J_G, x (nv,) read where active ([UA] Lemma 6.3).
+
+    Returns (…, 6), [angular; linear]. Cost O(N).
+    """
+    return frame_velocity(robot, q, passive_rates(robot, q, x, active), frame, reference=reference)
+
+
+@program(shapes={"x": ("nv",), "active": ("nv",)}, named=("active",), joint_space=True)
+def disturbance_jacobian_product(robot: Robot, q: Any, x: Any, active: Any) -> Any:
+    """J_D x without forming J_D, x (nv,) read where active ([UA] Lemma 6.4).
+
+    Returns (…, nv), zero where active. Cost O(N).
+    """
+    return where(passive_of(robot, active), passive_rates(robot, q, x, active), 0.0)
+
+
+# ---- Jacobians and matrices ---------------------------------------------------------------------
+
+
+def hold(k: Any, parent: Any) -> dict[str, Any]:
+    """w = e + HPφ*Λ,  B = −D_p⁻¹w,  J_G* = w + DB,  Λ = φ*Λ + H*B   [UA] Lemma 6.3
+
+    What active joints hold against unit forces while passive ones yield: H_a(ψ_p − PΩ_p)F.
+    """
+    plus = [k.phi.T @ column for column in parent.lam.columns]
+    w = k.e + np.stack([k.G_p.U.transpose_dot(motion) for motion in plus], axis=1)
+    rates = [-k.D_p.solve(column) for column in w.T]
+    held = w + k.D_p.matrix @ np.stack(rates, axis=1)
+    lam = MotionBasis(tuple(m + k.H.T @ rate for m, rate in zip(plus, rates, strict=True)))
+    return {"J": held.T, "lam": lam}
+
+
+@program(shapes={"active": ("nv",)}, named=("active",))
+def generalized_jacobian(
+    robot: Robot, q: Any, frame: str, active: Any, *, reference: str = "local"
+) -> Any:
+    """J_G: the acceleration of a frame is J_Gβ̇_a + drift, its velocity J_Gβ_a where the passive
+    momenta are zero: J_G = B*(ψ_p* − Ω_pP_p)H_a* = J_a + J_pJ_D ([UA] Lemma 6.3).
+
+    By rows, as what the active joints hold against unit forces at the frame. Returns (…, 6, nv),
+    [angular; linear], passive columns zero; reference "local", "world" or "aligned". Cost O(N).
+    """
+    p = passive_of(robot, active)
+    x = forest(robot, q, passive=p)
+    at = view(frame_of(posed(x), frame), reference)
+    N = np.stack([(at.phi @ Force.of(unit)).array for unit in np.eye(6).astype(object)], axis=1)
+
+    def yielding(k: Any) -> dict[str, Any]:
+        """Only passive hinges yield: G_p for G"""
+        return {"G": k.G_p}
+
+    x = local(yielding, inward(passive_riccati, x)).holding(F=force_bases(robot, (frame,), N))
+    still = MotionBasis((Motion.zero(),) * 6)
+    return columns(outward(hold, inward(innovate, x), lam=still), "J") * (1.0 - p)
+
+
+def share(k: Any) -> dict[str, Any]:
+    """x is β̇_a where active, T_p elsewhere"""
+    return {"qdd": k.x * (1.0 - k.passive), "tau": k.x * k.passive}
+
+
+def charge(k: Any, children: Children) -> dict[str, Any]:
+    """z = PH*β̇_a + Σ φz⁺,  e = Hz,  z⁺ = z + G_p(T_p − e)   [UA] (5.4)"""
+    z = children.sum(lambda c: c.phi @ c.z_plus, k.G_p.U @ k.qdd)
+    e = k.H @ z
+    return {"z": z, "e": e, "z_plus": z + k.G_p @ (k.tau - e)}
+
+
+def answer(k: Any, parent: Any) -> dict[str, Any]:
+    """y = T where active, −β̇ elsewhere;  λ with the active accelerations too"""
+    new = deliver(k, parent)
+    y = new["T"] * (1.0 - k.passive) - new["rate"]
+    return {"y": y, "lam": new["lam"] + k.H.T @ k.qdd}
+
+
+def meeting(a: Any, b: Any) -> Any:
+    """z(i)*λ(j): the force that x_i sends to a body, against the motion that x_j gives it"""
+    return b.lam.dot(a.z)
+
+
+def _answered(x: Forest) -> Forest:
+    return outward(answer, inward(charge, local(share, x)), lam=Motion.zero())
+
+
+def split_mass_matrix(robot: Robot, q: Any, p: Any) -> Any:
+    """[[S_aa, S_ap], [S_ap*, −S_pp]] in the order of the freedoms, symmetric, (nv, nv)."""
+    return reciprocal(_answered, meeting, inward(passive_riccati, forest(robot, q, passive=p)))
+
+
+@program(shapes={"active": ("nv",)}, named=("active",), joint_space=True)
+def active_mass_matrix(robot: Robot, q: Any, active: Any) -> Any:
+    """S_aa = 𝓜_aa − 𝓜_ap𝓜_pp⁻¹𝓜_pa: the inertia that active joints feel, passive ones free
+    ([UA] Lemma 5.1).
+
+    Returns (…, nv, nv), symmetric, zero but for active rows and columns. Cost O(N²).
+    """
+    p = passive_of(robot, active)
+    return split_mass_matrix(robot, q, p) * np.outer(1.0 - p, 1.0 - p)
+
+
+@program(shapes={"active": ("nv",)}, named=("active",), joint_space=True)
+def coupling(robot: Robot, q: Any, active: Any) -> Any:
+    """S_ap = 𝓜_ap𝓜_pp⁻¹: the active forces by which passive ones are felt ([UA] Lemma 5.1).
+
+    Returns (…, nv, nv), zero but for active rows and passive columns. Cost O(N²).
+    """
+    p = passive_of(robot, active)
+    return split_mass_matrix(robot, q, p) * np.outer(1.0 - p, p)
+
+
+@program(shapes={"active": ("nv",)}, named=("active",), joint_space=True)
+def passive_mass_inverse(robot: Robot, q: Any, active: Any) -> Any:
+    """S_pp = 𝓜_pp⁻¹: the passive accelerations by passive forces, active joints locked
+    ([UA] Lemma 4.3).
+
+    Returns (…, nv, nv), symmetric, zero but for passive rows and columns. Cost O(N²).
+    """
+    p = passive_of(robot, active)
+    return split_mass_matrix(robot, q, p) * -np.outer(p, p)
+
+
+@program(shapes={"active": ("nv",)}, named=("active",), joint_space=True)
+def disturbance_jacobian(robot: Robot, q: Any, active: Any) -> Any:
+    """J_D = −S_ap* = −𝓜_pp⁻¹𝓜_pa: the passive accelerations are J_Dβ̇_a + drift, the passive rates
+    J_Dβ_a where their momenta are zero ([UA] Lemma 6.4).
+
+    Returns (…, nv, nv), zero but for passive rows and active columns. Cost O(N²).
+    """
+    p = passive_of(robot, active)
+    return split_mass_matrix(robot, q, p) * -np.outer(p, 1.0 - p)

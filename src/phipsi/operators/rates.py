@@ -1,0 +1,95 @@
+"""Rates of change of expressions, by the product rule ([DL] Table 4).
+
+    d/dt (X Y) = Ẋ Y + X Ẏ        d/dt X⁻¹ = −X⁻¹ Ẋ X⁻¹        d/dt X* = Ẋ*
+
+In the axes of the bodies, which is the first column of the table: the second has what one sees who
+does not turn with them.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import lru_cache
+from typing import NoReturn
+
+from phipsi.operators.expressions import (
+    Adjoint,
+    Expression,
+    Inverse,
+    Leaf,
+    LogDet,
+    Sum,
+    Unit,
+    Zero,
+    add,
+    product,
+)
+from phipsi.operators.spaces import BODY_FORCES, BODY_MOTIONS, Space
+from phipsi.operators.symbols import *
+
+CONSTANT = {"M", "A", "A_a", "A_p", "B"}
+"""Symbols that do not change."""
+
+
+def rate(x: Expression, *, inertial: bool = False) -> Expression:
+    """The rate of change of an expression along a motion, in the axes of the bodies; `inertial`
+    gives the one that is seen in axes at rest, Ẋ + ω̃X − Xω̃, still written in those of the bodies.
+
+    >>> from phipsi.operators import H, M, phi, rate
+    >>> print(rate(phi), "   ", rate(H @ phi @ M), "   ", rate(M, inertial=True))
+    φ̇     Hφ̇M + ḢφM     ω̃M + Mω̃*
+    """
+    own = _rate(x)
+    if inertial and x.codomain in TURNING:
+        own = own + TURNING[x.codomain] @ x
+    if inertial and x.domain in TURNING:
+        own = own - x @ TURNING[x.domain]
+    return own
+
+
+TURNING: dict[Space, Expression] = {BODY_FORCES: spin, BODY_MOTIONS: -spin.T}
+"""Cross products with the angular velocity, of forces and of motions: ω̃ is skew."""
+
+
+@lru_cache(maxsize=512)
+def _rate(x: Expression) -> Expression:
+    match x:
+        case Leaf():
+            return _symbol(x)
+        case Adjoint():
+            return _rate(x.leaf).T
+        case Inverse():
+            return -(x @ _rate(x.inner) @ x)
+        case Unit():
+            return Zero.of(x.codomain, x.domain)
+        case Sum():
+            return add((c, _rate(term)) for c, term in x.terms)
+        case LogDet():
+            raise ValueError(
+                f"the rate of {x} is the trace of X⁻¹Ẋ, which no expression of operators is"
+            )
+    return add((Fraction(1), _in_turn(x.factors, i)) for i in range(len(x.factors)))
+
+
+def _in_turn(factors: tuple[Expression, ...], i: int) -> Expression:
+    """The product in which one factor changes."""
+    return product([*factors[:i], _rate(factors[i]), *factors[i + 1 :]])
+
+
+def _symbol(x: Leaf) -> Expression:
+    name = x.symbol.name
+    if name in CONSTANT:
+        return Zero.of(x.codomain, x.domain)
+    if x is beta:
+        return beta_dot
+    if x in DOTTED:
+        return DOTTED[x]
+    if name in SPLIT:
+        _refuse(x, "rates are those of robots with all hinges free")
+    if x in DOTTED.values() or name not in DEFINITIONS:
+        _refuse(x, "no symbol stands for it")
+    return _rate(x.definition)
+
+
+def _refuse(x: Leaf, why: str) -> NoReturn:
+    raise ValueError(f"the rate of {x} ({x.meaning}) is not known: {why}")
