@@ -392,3 +392,30 @@ def test_extremes_and_truth_of_arrays_inside_a_program() -> None:
     x = np.arange(6.0).reshape(2, 3) * np.array([[1.0], [-1.0]])
     expected = [2.0, -5.0, 0.0, 0.0, *x.max(0), *x.min(1)]
     assert found(pp.robots.double_pendulum(), x).tolist() == expected
+
+
+def test_keywords_find_their_places() -> None:
+    robot = pp.robots.double_pendulum()
+
+    @pp.program
+    def placed(robot: pp.Robot, /, a: Any, b: Any = None, c: Any = None) -> Any:
+        return a + (0 if b is None else 10 * b) + (0 if c is None else 100 * c)
+
+    one = np.ones(2)
+    for _ in range(2):
+        assert placed(robot, one, c=one).tolist() == [101, 101]
+        assert placed(robot, one, b=one).tolist() == [11, 11]
+        assert placed(robot, one, None, one).tolist() == [101, 101]
+        assert placed(robot, one, one, None).tolist() == [11, 11]
+        assert placed(robot, c=one, a=one, b=one).tolist() == [111, 111]
+        assert placed(robot, one, one, one).tolist() == [111, 111]
+
+    @pp.program
+    def scaled(robot: pp.Robot, /, q: Any, v: Any, scale: int = 2) -> Any:
+        return (q + v) * scale
+
+    for _ in range(2):
+        assert scaled(robot, one, one, 3).tolist() == [6, 6]
+        assert scaled(robot, one, scale=4, v=one).tolist() == [8, 8]
+        assert scaled(robot, v=one, q=one).tolist() == [4, 4]
+        assert np.isfinite(pp.forward_dynamics(robot, one, one, one, external={})).all()

@@ -24,7 +24,6 @@ from phipsi.sweeps import (
     Children,
     Forest,
     blocks,
-    climb,
     forest,
     inward,
     local,
@@ -33,29 +32,33 @@ from phipsi.sweeps import (
     total,
 )
 
-MOST = {3: 64, 4: 12}
-"""Freedoms up to which arrays with so many axes of them are traced."""
-FLAT = 1e-9
+MOST = {3: 20, 4: 8}
+"""Freedoms up to which arrays with so many axes of them are traced: they take some 20 s to
+compile."""
+FLAT, TINY = 1e-9, 1e-300
 """A curvature below so much of the terms that it is the difference of is rounding."""
 
 # ---- sensitivities ------------------------------------------------------------------------------
 
 
 def jacobians(robot: Robot, q: Any) -> Forest:
-    """The bodies with J, how each moves by every unit rate: nv motions in its own frame."""
+    """The bodies with J, how each moves by every unit rate, and J⁺, how the hinge's inboard side
+    does, seen there: nv motions each, in the body's frame."""
     x = forest(robot, q)
     names = [f"t{i}" for i in range(robot.nv)]
     for name, unit in zip(names, np.eye(robot.nv), strict=True):
 
         def rigid(k: Any, parent: Any, name: str = name) -> dict[str, Any]:
-            """t = φ*t_p + H*e"""
-            return {name: k.phi.T @ getattr(parent, name) + k.H.T @ k.unit}
+            """t⁺ = φ*t_p,  t = t⁺ + H*e"""
+            plus = k.phi.T @ getattr(parent, name)
+            return {f"{name}_plus": plus, name: plus + k.H.T @ k.unit}
 
         x = outward(rigid, x.given(unit=unit), **{name: Motion.zero()})
 
     def together(k: Any) -> dict[str, Any]:
-        """J = φ*H*"""
-        return {"J": MotionBasis(tuple(getattr(k, name) for name in names))}
+        """J = φ*H*,  J⁺ = φ̃*H*"""
+        J = MotionBasis(tuple(getattr(k, name) for name in names))
+        return {"J": J, "J_plus": MotionBasis(tuple(getattr(k, f"{name}_plus") for name in names))}
 
     return local(together, x)
 
@@ -65,31 +68,32 @@ def carried(k: Any, children: Children) -> dict[str, Any]:
     return {"F": children.sum(lambda c: c.phi @ c.F, k.M @ k.J)}
 
 
+def sensitive(k: Any) -> dict[str, Any]:
+    """J⁺*H̃F, and (∂H)F in the rows of the hinge, for every freedom of it"""
+    turned = [ForceBasis(tuple(map(h.cross_force, k.F.columns))) for h in k.H.T.columns]
+    rates = [turning_hinge(k, unit) for unit in np.eye(len(k.A))]
+    return {
+        "outer": [HingeMap(k.J_plus) @ F for F in turned],
+        "own": [HingeMap(H_dot) @ k.F for H_dot in rates],
+    }
+
+
 @program(joint_space=True)
 def mass_matrix_derivative(robot: Robot, q: Any) -> Any:
     """∂𝓜 along every freedom, the last axis: Z + Z*, Z = Hφ̃H̃φMφ*H* + (∂H)φMφ*H*, where H̃ is
     crf(H*e) at the hinge that moves ([DL] Identity 6.3, for any hinge).
 
     Along coordinates where rates are those of coordinates, else along quasi-velocities. Returns
-    (…, nv, nv, nv), symmetric in the first two. Cost O(N² · depth).
+    (…, nv, nv, nv), symmetric in the first two; at most 20 freedoms. Along one direction w it is
+    C + C* of `coriolis_matrix(robot, q, w)`, for any number. Cost O(N² · depth).
     """
-
-    def turned(k: Any) -> ForceBasis:
-        """H̃F for every freedom"""
-        axes = k.H.T.columns
-        return ForceBasis(tuple(h.cross_force(f) for h in axes for f in k.F.columns))
-
-    def turning(k: Any) -> dict[str, Any]:
-        """(∂H)F for every freedom"""
-        rates = (turning_hinge(k, unit) for unit in np.eye(len(k.A)))
-        return {"turning": np.concatenate([HingeMap(H_dot) @ k.F for H_dot in rates], axis=1)}
-
     _check_size("mass_matrix_derivative", robot, 3)
-    x = inward(carried, jacobians(robot, q))
+    x = local(sensitive, inward(carried, jacobians(robot, q)))
     Z = np.full((robot.nv,) * 3, 0.0, object)
-    for row, hinge, block in [*climb(turned, x), *blocks(local(turning, x), "turning")]:
-        by_freedom = block.reshape(row.kind.nv, hinge.kind.nv, robot.nv)
-        Z[row.v, :, hinge.v] = by_freedom.swapaxes(1, 2)
+    for hinge, _, outer in blocks(x, "outer"):
+        Z[:, :, hinge.v] = np.stack(outer, axis=2)
+    for hinge, _, own in blocks(x, "own"):
+        Z[hinge.v, :, hinge.v] = Z[hinge.v, :, hinge.v] + np.stack(own, axis=2)
     return Z + Z.swapaxes(0, 1)
 
 
@@ -97,7 +101,8 @@ def _check_size(what: str, robot: Robot, axes: int) -> None:
     if robot.nv > MOST[axes]:
         raise ValueError(
             f"{what} of robot {robot.name!r} has {robot.nv}^{axes} numbers, too many to be traced: "
-            f"it takes at most {MOST[axes]} freedoms"
+            f"it takes at most {MOST[axes]} freedoms; along a direction w the mass matrix changes "
+            "by C + C* of coriolis_matrix(robot, q, w)"
         )
 
 
@@ -126,8 +131,10 @@ def christoffel(robot: Robot, q: Any, *, kind: str = "first") -> Any:
     first = 0.5 * (by.transpose(2, 0, 1) + by.transpose(0, 2, 1) - by)
     if kind == "first":
         return first
-    rows = first.reshape(-1, robot.nv).T
-    return linalg.solve(mass_matrix(robot, q), rows).T.reshape(first.shape)
+    pivot = Pivot(np.asarray(mass_matrix(robot, q)))
+    for row in np.ndindex(first.shape[:2]):
+        first[row] = pivot.solve(first[row])
+    return first
 
 
 # ---- curvature ----------------------------------------------------------------------------------
@@ -164,12 +171,12 @@ def second_forms(robot: Robot, q: Any) -> tuple[Any, Any]:
     zero = np.full((len(pairs), len(pairs)), 0.0, object)
     Q = total(local(second_products, jacobians(robot, q)), "Q", zero)
     first = np.asarray(christoffel(robot, q))
-    tangential = Pivot(np.asarray(mass_matrix(robot, q))).congruence(
-        np.stack([first[i, j] for i, j in pairs], axis=1)
-    )
-    place = np.empty((n, n), int)
+    place = np.zeros((n, n), int)
+    symbols = np.full((n, len(pairs)), 0.0, object)
     for number, (i, j) in enumerate(pairs):
         place[i, j] = place[j, i] = number
+        symbols[:, number] = first[i, j]
+    tangential = Pivot(np.asarray(mass_matrix(robot, q))).congruence(symbols)
     every = np.ix_(place.ravel(), place.ravel())
     return tuple(x[every].reshape((n,) * 4) for x in (Q - tangential, Q))  # type: ignore[return-value]
 
@@ -181,17 +188,24 @@ def curvature(robot: Robot, q: Any) -> Any:
     is ½(∂_i∂_j𝓜_hk + ∂_h∂_k𝓜_ij − ∂_i∂_k𝓜_hj − ∂_h∂_j𝓜_ik) + {l, ij}[hk, l] − {l, ik}[hj, l].
 
     It has nv²(nv² − 1)/12 independent entries. Needs rates of coordinates: no spherical, planar or
-    free joints, and at most 12 freedoms. Returns (…, nv, nv, nv, nv), axes h, i, j, k. Cost O(N⁵).
+    free joints, and at most 8 freedoms. Returns (…, nv, nv, nv, nv), axes h, i, j, k. Cost O(N⁵).
     """
     B, _ = second_forms(robot, q)
     return B.transpose(2, 0, 3, 1) - B.transpose(2, 0, 1, 3)
 
 
 @program
-def bending(robot: Robot, q: Any) -> tuple[Any, Any]:
-    """The largest entry of the curvature and of the terms that it is the difference of."""
+def bending(robot: Robot, q: Any) -> Any:
+    """The largest entry of the curvature over the lengths of the second derivatives in it."""
     _, Q = second_forms(robot, q)
-    return tuple(reduce(np.maximum, np.abs(x).flat, 0.0) for x in (curvature(robot, q), Q))  # type: ignore[return-value]
+    R, n = np.asarray(curvature(robot, q)), range(robot.nv)
+    size = np.array([[np.sqrt(Q[i, j, i, j]) for j in n] for i in n], object).reshape(2 * (len(n),))
+    parts = (
+        np.abs(R[h, i, j, k]) / np.maximum(size[i, k] * size[h, j] + size[i, j] * size[h, k], TINY)
+        for h, i, j, k in np.ndindex(R.shape)
+        if h < i and j < k
+    )
+    return reduce(np.maximum, parts, 0.0)
 
 
 class Flatness(NamedTuple):
@@ -199,7 +213,7 @@ class Flatness(NamedTuple):
 
     flat: bool
     curvature: float
-    """The largest entry of the curvature tensor over the terms it is the difference of."""
+    """The largest entry of the curvature tensor over the terms that it is the difference of."""
     q: np.ndarray
     """Where that is, (nq,)."""
 
@@ -212,9 +226,10 @@ def globally_diagonalizable(robot: Robot, samples: int = 64, rng: Any = 0) -> Fl
     >>> pp.globally_diagonalizable(pp.robots.double_pendulum()).flat
     False
     """
+    if samples < 1:
+        raise ValueError(f"globally_diagonalizable: samples is {samples}, needs at least one")
     q, _ = robot.random_state(rng, (samples,))
-    largest, terms = (np.asarray(x) for x in bending(robot, q))
-    relative = largest / np.maximum(terms, np.finfo(float).tiny)
+    relative = np.asarray(bending(robot, q))
     worst = int(relative.argmax())
     return Flatness(bool(relative[worst] <= FLAT), float(relative[worst]), q[worst])
 
@@ -251,6 +266,13 @@ def transported(robot: Robot, q: Any, start: Any, *, steps: int) -> Diagonalizin
     return Diagonalizing(x, W)
 
 
+transported.name = "diagonalizing_coordinates"  # what its errors say
+
+
+VERDICTS: dict[str, Flatness] = {}
+"""What was found of robots already, by their keys."""
+
+
 def diagonalizing_coordinates(
     robot: Robot, q: Any, start: Any, *, steps: int = 256
 ) -> Diagonalizing:
@@ -262,7 +284,11 @@ def diagonalizing_coordinates(
     robot whose mass matrix is curved. q and start are (…, nq); returns ϑ (…, nv) [kg^½·m] and W
     (…, nv, nv).
     """
-    verdict = globally_diagonalizable(robot)
+    if isinstance(steps, bool) or not isinstance(steps, int) or steps < 1:
+        raise ValueError(f"diagonalizing_coordinates: steps is {steps!r}, needs a whole number > 0")
+    if robot.key not in VERDICTS:
+        VERDICTS[robot.key] = globally_diagonalizable(robot)
+    verdict = VERDICTS[robot.key]
     if not verdict.flat:
         raise ModelError(
             f"robot {robot.name!r} has a curved mass matrix ({verdict.curvature:.1e} relative, at "

@@ -8,6 +8,7 @@ D½ is the lower triangular root of each hinge's D, or (root="symmetric") the sy
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +18,7 @@ from phipsi.algorithms.mass_matrix import whiten
 from phipsi.model import Robot
 from phipsi.operators import l, m
 from phipsi.operators.recursions import articulating, gyroscopic, riccati, turning_hinge
-from phipsi.spatial import Force, HingeMap, Motion, root_of
+from phipsi.spatial import Force, HingeMap, Motion, NoRoot, check_root, root_of
 from phipsi.spatial import rotation as rot
 from phipsi.sweeps import (
     Children,
@@ -35,6 +36,12 @@ from phipsi.sweeps import (
 from phipsi.sweeps.forest import simplest
 
 # ---- rates and moments --------------------------------------------------------------------------
+
+
+def scaling(normalized: bool, root: str) -> Any:
+    """What gives the root of a hinge's D, or what leaves all as it is."""
+    check_root(root)
+    return partial(root_of, kind=root) if normalized else lambda D: NoRoot()
 
 
 def total(k: Any, parent: Any) -> dict[str, Any]:
@@ -55,18 +62,20 @@ def total_rates(
 
     def normal(k: Any) -> dict[str, Any]:
         """ν = D½*ξ"""
-        return {"nu": root_of(k.D, root).root_transpose(k.xi) if normalized else k.xi}
+        return {"nu": root_at(k.D).root_transpose(k.xi)}
 
+    root_at = scaling(normalized, root)
     x = outward(total, inward(riccati, forest(robot, q, v=v)), V=Motion.zero())
     return gather(local(normal, x), "nu")
 
 
 def parted(normalized: bool, root: str) -> Any:
     """The step from total rates to joint rates."""
+    root_at = scaling(normalized, root)
 
     def step(k: Any, parent: Any) -> dict[str, Any]:
         """ξ = D⁻½*ν,  V⁺ = φ*V_p,  β = ξ − G*V⁺,  Δ = H*β,  V = V⁺ + Δ   [DL] Table 2"""
-        xi = root_of(k.D, root).root_transpose_solve(k.nu) if normalized else k.nu
+        xi = root_at(k.D).root_transpose_solve(k.nu)
         V_plus = k.phi.T @ parent.V
         beta = xi - k.G.T @ V_plus
         Delta = k.H.T @ beta
@@ -99,8 +108,9 @@ def working_moments(
 
     def normal(k: Any) -> dict[str, Any]:
         """ε = D⁻½κ"""
-        return {"eps": root_of(k.D, root).root_solve(k.kappa) if normalized else k.kappa}
+        return {"eps": root_at(k.D).root_solve(k.kappa)}
 
+    root_at = scaling(normalized, root)
     x = inward(whiten, inward(riccati, forest(robot, q, x=tau)))
     return gather(local(normal, x), "eps")
 
@@ -116,10 +126,11 @@ def applied_moments(
 
     def colour(k: Any, children: Children) -> dict[str, Any]:
         """κ = D½ε,  z = Σ φz⁺,  T = κ + Hz,  z⁺ = z + Gκ   [DL] Table 3"""
-        kappa = root_of(k.D, root).root(k.eps) if normalized else k.eps
+        kappa = root_at(k.D).root(k.eps)
         z = children.sum(lambda c: c.phi @ c.z_plus, Force.zero())
         return {"T": kappa + k.H @ z, "z_plus": z + k.G @ kappa}
 
+    root_at = scaling(normalized, root)
     return gather(inward(colour, inward(riccati, forest(robot, q, eps=eps))), "T")
 
 
@@ -168,9 +179,10 @@ def accelerating(x: Forest, normalized: bool, root: str, past: float = 1.0) -> A
         """ν̇ = D⁻½(e − Ḋ½ν),  ξ̇ = D⁻¹ε"""
         if not normalized:
             return {"rate": k.D.solve(k.eps)}
-        own = root_of(k.D, root)
+        own = root_at(k.D)
         return {"rate": own.root_solve(k.e - own.root_rate(k.D_dot, k.nu) * past)}
 
+    root_at = scaling(normalized, root)
     return gather(local(normal, x), "rate")
 
 
@@ -231,7 +243,8 @@ def diagonal_forward_dynamics(
     normalization and with ξ for `nu` ([DL] Alg 8.1, (8.1) corrected).
 
     Gravity and external forces included; `joint_rates` gives the β to move q with. Returns
-    (…, nv). Cost O(N), below twice that of `forward_dynamics`.
+    (…, nv). Cost O(N), about twice that of `forward_dynamics` (more with the symmetric root of
+    hinges with many freedoms).
     """
 
     def step(k: Any, children: Children) -> dict[str, Any]:

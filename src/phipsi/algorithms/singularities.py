@@ -11,7 +11,7 @@ import numpy as np
 from phipsi.algorithms.under_actuated import generalized_jacobian
 from phipsi.compile import current
 from phipsi.model import Robot
-from phipsi.sweeps.arguments import are_names
+from phipsi.sweeps.arguments import are_names, as_truths
 
 ROWS = {"angular": (0, 1, 2), "linear": (3, 4, 5)}
 STEP, LONGEST, ROUNDS = 1e-6, 0.3, 60
@@ -30,7 +30,8 @@ class Manipulability(NamedTuple):
     directions: Any
     """Columns: how the frame moves along each, (…, m, m); the last is lost at a singularity."""
     rates: Any
-    """Rows: the joint rates that do it, of unit length, (…, m, nv)."""
+    """Rows: the joint rates that do it, of unit length, (…, m, nv); any that move nothing where the
+    value is zero."""
 
 
 def manipulability(
@@ -55,33 +56,41 @@ def manipulability(
     >>> pp.manipulability(arm, q, "tool", ~arm.mask("base"), rows="linear").values.shape
     (100, 3)
     """
+    J = _jacobian("manipulability", robot, q, frame, active, rows, reference)
+    m, n = J.shape[-2:]
+    J = np.concatenate([J, np.zeros((*J.shape[:-1], max(0, m - n)))], axis=-1)
+    bad = np.logical_not(np.isfinite(J).all(axis=(-2, -1), keepdims=True))
+    directions, values, rates = np.linalg.svd(np.where(bad, 0.0, J), full_matrices=False)
+    values = np.where(bad[..., 0], np.nan, values)
+    directions, rates = (np.where(bad, np.nan, x) for x in (directions, rates[..., :n]))
+    return Manipulability(values.prod(-1), values, directions, rates)
+
+
+def _jacobian(
+    what: str, robot: Robot, q: Any, frame: str, active: Any, rows: Any, reference: str
+) -> np.ndarray:
+    """The chosen rows of J_G, as numbers."""
     if current() is not None:
         raise TypeError(
-            "manipulability takes singular values, which no program can: call it with numbers, or "
-            "use generalized_jacobian inside"
+            f"{what} takes singular values, which no program can: call it with numbers, or use "
+            "generalized_jacobian inside"
         )
     J = np.asarray(generalized_jacobian(robot, q, frame, active, reference=reference))
-    J = J[..., _rows(rows), :]
-    m, n = J.shape[-2:]
-    wide = np.concatenate([J, np.zeros((*J.shape[:-1], max(0, m - n)))], axis=-1)
-    directions, values, rates = np.linalg.svd(wide, full_matrices=False)
-    return Manipulability(values.prod(-1), values, directions, rates[..., :n])
+    return J[..., _rows(what, rows), :]
 
 
-def _names(active: Any) -> Sequence[str]:
-    return (active,) if isinstance(active, str) else active
-
-
-def _rows(rows: str | Sequence[int] | None) -> list[int]:
-    if isinstance(rows, str):
-        if rows in ROWS:
-            return list(ROWS[rows])
-    else:
-        chosen = list(range(6)) if rows is None else [int(i) for i in rows]
-        if chosen and len(set(chosen)) == len(chosen) and set(chosen) <= set(range(6)):
-            return chosen
+def _rows(what: str, rows: Any) -> list[int]:
+    chosen = ROWS.get(rows, ()) if isinstance(rows, str) else range(6) if rows is None else rows
+    numbers = np.atleast_1d(np.asarray(chosen))
+    if (
+        numbers.size
+        and numbers.dtype.kind in "iu"
+        and len(set(numbers.flat)) == numbers.size
+        and np.isin(numbers, range(6)).all()
+    ):
+        return numbers.ravel().tolist()
     raise ValueError(
-        f"rows is {rows!r}, needs 'angular', 'linear' or different numbers from 0 to 5"
+        f"{what}: rows is {rows!r}, needs 'angular', 'linear' or different numbers below 6"
     )
 
 
@@ -111,30 +120,56 @@ def dynamic_singularities(
     w, ∂σ = u*(∂J_G)w by differences. Where `found` is False, none was met on the way: start
     elsewhere. `rows` and `reference` as of `manipulability`. q is (…, nq).
     """
-    q = np.asarray(q, float)
-    batch, nv = q.shape[:-1], robot.nv
-    mask = robot.mask(*_names(active)) if are_names(active) else np.asarray(active, bool)
-    free = np.broadcast_to(mask, (*batch, nv))
+    what, nv = "dynamic_singularities", robot.nv
+    mask = _mask(what, robot, active)
+    q, mask = _together(what, robot, np.asarray(q, float), mask)
+    fewest, most = int(mask.sum(-1).min(initial=nv)), len(_rows(what, rows))
+    if fewest < most:
+        raise ValueError(
+            f"{what}: {fewest} active freedoms never move {most} rows of a frame independently: "
+            "choose fewer rows="
+        )
 
-    def smallest(at: Any, mask: Any) -> Manipulability:
-        return manipulability(robot, at, frame, mask, rows=rows, reference=reference)
+    def jacobian(at: Any, active: Any) -> np.ndarray:
+        return _jacobian(what, robot, at, frame, active, rows, reference)
 
     shifts = STEP * np.concatenate([np.eye(nv), -np.eye(nv)])
     for _ in range(ROUNDS):
-        now = smallest(q, free)
+        now = manipulability(robot, q, frame, mask, rows=rows, reference=reference)
         u, w = now.directions[..., :, -1], now.rates[..., -1, :]
-        around = robot.integrate(q[..., None, :], shifts)
-        J = generalized_jacobian(robot, around, frame, free[..., None, :], reference=reference)
-        moved = np.einsum("...m,...kmn,...n->...k", u, np.asarray(J)[..., _rows(rows), :], w)
-        slope = np.where(free, (moved[..., :nv] - moved[..., nv:]) / (2.0 * STEP), 0.0)
+        around = jacobian(robot.integrate(q[..., None, :], shifts), mask[..., None, :])
+        moved = np.einsum("...m,...kmn,...n->...k", u, around, w)
+        slope = np.where(mask, (moved[..., :nv] - moved[..., nv:]) / (2.0 * STEP), 0.0)
         size = np.maximum((slope**2).sum(-1), np.finfo(float).tiny)
         step = -(now.values[..., -1] / size)[..., None] * slope
         length = np.linalg.norm(step, axis=-1, keepdims=True)
         step = step * np.minimum(1.0, LONGEST / np.maximum(length, np.finfo(float).tiny))
-        vanished = now.values[..., -1] <= VANISHED * now.values[..., 0]
-        if vanished.all():
+        going = now.values[..., -1] > VANISHED * now.values[..., 0]
+        if not going.any():
             break
-        q = robot.integrate(q, np.where(vanished[..., None], 0.0, step))
-    end = smallest(q, free)
+        q = robot.integrate(q, np.where(going[..., None], step, 0.0))
+    end = manipulability(robot, q, frame, mask, rows=rows, reference=reference)
     value = end.values[..., -1]
     return Singular(q, value, value <= VANISHED * end.values[..., 0])
+
+
+def _mask(what: str, robot: Robot, active: Any) -> np.ndarray:
+    if are_names(active):
+        return robot.mask(*((active,) if isinstance(active, str) else active))
+    mask = as_truths(f"{what}: active", active) != 0
+    if mask.shape[-1:] != (robot.nv,):
+        raise ValueError(f"{what}: active has shape {mask.shape}, needs (..., {robot.nv})")
+    return mask
+
+
+def _together(what: str, robot: Robot, q: np.ndarray, mask: np.ndarray) -> tuple[Any, Any]:
+    """Configurations and masks with one batch shape."""
+    if q.shape[-1:] != (robot.nq,):
+        raise ValueError(f"{what}: q has shape {q.shape}, needs (..., {robot.nq})")
+    try:
+        batch = np.broadcast_shapes(q.shape[:-1], mask.shape[:-1])
+    except ValueError:
+        raise ValueError(
+            f"{what}: batch shapes do not go together: q {q.shape[:-1]}, active {mask.shape[:-1]}"
+        ) from None
+    return np.broadcast_to(q, (*batch, robot.nq)), np.broadcast_to(mask, (*batch, robot.nv))

@@ -5,7 +5,8 @@ forces ([UA]).
     [ β̇_p ] = [ −S_ap* S_pp ] [ T_p ] + bias
 
 `active` says which freedoms are active: truth values (nv,) or (…, nv), another split for every row
-if need be, or the names of hinges, which are folded into the code as constants.
+if need be (of other numbers all but zero are true), or the names of hinges, which are folded into
+the code as constants.
 """
 
 from __future__ import annotations
@@ -37,15 +38,21 @@ from phipsi.sweeps import (
 from phipsi.sweeps.arguments import are_names
 
 
-def passive_of(robot: Robot, active: Any) -> Any:
-    """For each freedom 1 where it is passive, 0 where it is active, (nv,)."""
-    if are_names(active):
-        names = (active,) if isinstance(active, str) else active
-        return 1.0 - robot.mask(*names)
-    return where(active, 0.0, 1.0)
+def as_mask(robot: Robot, active: Any) -> Any:
+    """For each freedom what is not zero where it is active, (nv,)."""
+    if not are_names(active):
+        return active
+    names = (active,) if isinstance(active, str) else active
+    return robot.mask(*names) * 1.0
 
 
 # ---- hybrid dynamics ----------------------------------------------------------------------------
+
+
+def split(k: Any) -> dict[str, Any]:
+    """p = 1 where passive, else 0;  T_p and β̇_a, zero elsewhere: what is read of T and β̇"""
+    p = where(k.active, 0.0, 1.0)
+    return {"passive": p, "tau": where(p, k.T, 0.0), "qdd": where(p, 0.0, k.rate)}
 
 
 def prescribed(k: Any, parent: Any) -> dict[str, Any]:
@@ -70,8 +77,14 @@ def deliver(k: Any, parent: Any) -> dict[str, Any]:
     """
     plus = k.phi.T @ parent.lam
     w = k.e + k.G_p.U.transpose_dot(plus)
-    rate = k.D_p.solve(k.tau - w)
-    return {"T": w + k.D_p.matrix @ rate + k.A * k.qdd, "rate": rate, "lam": plus + k.H.T @ rate}
+    yielded = k.D_p.solve(k.tau - w)
+    held = w + k.D_p.others(yielded) + k.A * k.qdd
+    return {"held": held, "yielded": yielded, "lam": plus + k.H.T @ yielded}
+
+
+def complete(k: Any) -> dict[str, Any]:
+    """T and β̇, given ones as they are"""
+    return {"all_tau": where(k.passive, k.T, k.held), "all_qdd": k.qdd + k.yielded}
 
 
 class Hybrid(NamedTuple):
@@ -81,14 +94,12 @@ class Hybrid(NamedTuple):
     qdd: Any
 
 
-def _exchange(robot: Robot, q: Any, v: Any, tau: Any, qdd: Any, p: Any, **more: Any) -> Hybrid:
-    """T_a and β̇_p from β̇_a and T_p, p being 1 where passive; `gravity` and `external` if any."""
+def exchange(robot: Robot, q: Any, v: Any, tau: Any, qdd: Any, active: Any, **more: Any) -> Forest:
+    """T_a and β̇_p from β̇_a and T_p, with `gravity` and `external` forces if any."""
     g = more.pop("gravity", np.zeros(3))
-    known, wanted = where(p, tau, 0.0), where(p, 0.0, qdd)
-    x = forest(robot, q, v=v, tau=known, qdd=wanted, passive=p, **more)
-    x = inward(absorb, outward(prescribed, x, X=RigidMotion.accelerated(-rot.scalars(g))))
-    x = outward(deliver, x, lam=Motion.zero())
-    return Hybrid(where(p, tau, gather(x, "T")), where(p, gather(x, "rate"), qdd))
+    x = forest(robot, q, v=v, T=tau, rate=qdd, active=as_mask(robot, active), **more)
+    x = outward(prescribed, local(split, x), X=RigidMotion.accelerated(-rot.scalars(g)))
+    return local(complete, outward(deliver, inward(absorb, x), lam=Motion.zero()))
 
 
 @program(shapes={"qdd": ("nv",), "active": ("nv",)}, named=("active",), joint_space=True)
@@ -101,7 +112,7 @@ def hybrid_dynamics(
     `tau` is read where passive and `qdd` where active; `active` is truth values (nv,) or (…, nv),
     mixed within a hinge too, or names of hinges. All passive it is `forward_dynamics`, all active
     `inverse_dynamics`. Gravity, armature and external forces included. Returns `tau` and `qdd`,
-    both complete (…, nv). Cost O(N).
+    both complete (…, nv). Cost O(N), below both together for hinges of one freedom.
 
     >>> import numpy as np, phipsi as pp
     >>> robot = pp.robots.space_arm()
@@ -111,8 +122,8 @@ def hybrid_dynamics(
     >>> bool(np.allclose(pp.inverse_dynamics(robot, q, v, qdd), tau))
     True
     """
-    p = passive_of(robot, active)
-    return _exchange(robot, q, v, tau, qdd, p, gravity=robot.gravity, external=external)
+    x = exchange(robot, q, v, tau, qdd, active, gravity=robot.gravity, external=external)
+    return Hybrid(gather(x, "all_tau"), gather(x, "all_qdd"))
 
 
 class Drift(NamedTuple):
@@ -160,8 +171,9 @@ def passive_rates(robot: Robot, q: Any, v: Any, active: Any, momentum: Any = Non
     of `momentum` is that of the whole system about the base, `momentum(robot, q, v, about="base")`.
     Returns (…, nv), active ones as given [rad/s or m/s]. Cost O(N).
     """
-    p, still = passive_of(robot, active), np.zeros(robot.nv)
-    return _exchange(robot, q, still, still if momentum is None else momentum, v, p).qdd
+    still = np.zeros(robot.nv)
+    x = exchange(robot, q, still, still if momentum is None else momentum, v, active)
+    return gather(x, "all_qdd")
 
 
 @program(shapes={"x": ("nv",), "active": ("nv",)}, named=("active",), joint_space=True)
@@ -181,10 +193,16 @@ def disturbance_jacobian_product(robot: Robot, q: Any, x: Any, active: Any) -> A
 
     Returns (…, nv), zero where active. Cost O(N).
     """
-    return where(passive_of(robot, active), passive_rates(robot, q, x, active), 0.0)
+    still = np.zeros(robot.nv)
+    return gather(exchange(robot, q, still, still, x, active), "yielded")
 
 
 # ---- Jacobians and matrices ---------------------------------------------------------------------
+
+
+def passive(k: Any) -> dict[str, Any]:
+    """p = 1 where passive, else 0"""
+    return {"passive": where(k.active, 0.0, 1.0)}
 
 
 def hold(k: Any, parent: Any) -> dict[str, Any]:
@@ -195,9 +213,9 @@ def hold(k: Any, parent: Any) -> dict[str, Any]:
     plus = [k.phi.T @ column for column in parent.lam.columns]
     w = k.e + np.stack([k.G_p.U.transpose_dot(motion) for motion in plus], axis=1)
     rates = [-k.D_p.solve(column) for column in w.T]
-    held = w + k.D_p.matrix @ np.stack(rates, axis=1)
+    held = [where(k.passive, 0.0, e + k.D_p.others(y)) for e, y in zip(w.T, rates, strict=True)]
     lam = MotionBasis(tuple(m + k.H.T @ rate for m, rate in zip(plus, rates, strict=True)))
-    return {"J": held.T, "lam": lam}
+    return {"J": np.stack(held), "lam": lam}
 
 
 @program(shapes={"active": ("nv",)}, named=("active",))
@@ -210,8 +228,7 @@ def generalized_jacobian(
     By rows, as what the active joints hold against unit forces at the frame. Returns (…, 6, nv),
     [angular; linear], passive columns zero; reference "local", "world" or "aligned". Cost O(N).
     """
-    p = passive_of(robot, active)
-    x = forest(robot, q, passive=p)
+    x = forest(robot, q, active=as_mask(robot, active))
     at = view(frame_of(posed(x), frame), reference)
     N = np.stack([(at.phi @ Force.of(unit)).array for unit in np.eye(6).astype(object)], axis=1)
 
@@ -219,9 +236,10 @@ def generalized_jacobian(
         """Only passive hinges yield: G_p for G"""
         return {"G": k.G_p}
 
-    x = local(yielding, inward(passive_riccati, x)).holding(F=force_bases(robot, (frame,), N))
+    x = local(yielding, inward(passive_riccati, local(passive, x)))
+    x = inward(innovate, x.holding(F=force_bases(robot, (frame,), N)))
     still = MotionBasis((Motion.zero(),) * 6)
-    return columns(outward(hold, inward(innovate, x), lam=still), "J") * (1.0 - p)
+    return columns(outward(hold, x, lam=still), "J")
 
 
 def share(k: Any) -> dict[str, Any]:
@@ -239,7 +257,7 @@ def charge(k: Any, children: Children) -> dict[str, Any]:
 def answer(k: Any, parent: Any) -> dict[str, Any]:
     """y = T where active, −β̇ elsewhere;  λ with the active accelerations too"""
     new = deliver(k, parent)
-    y = new["T"] * (1.0 - k.passive) - new["rate"]
+    y = new["held"] * (1.0 - k.passive) - new["yielded"]
     return {"y": y, "lam": new["lam"] + k.H.T @ k.qdd}
 
 
@@ -252,9 +270,11 @@ def _answered(x: Forest) -> Forest:
     return outward(answer, inward(charge, local(share, x)), lam=Motion.zero())
 
 
-def split_mass_matrix(robot: Robot, q: Any, p: Any) -> Any:
-    """[[S_aa, S_ap], [S_ap*, −S_pp]] in the order of the freedoms, symmetric, (nv, nv)."""
-    return reciprocal(_answered, meeting, inward(passive_riccati, forest(robot, q, passive=p)))
+def split_mass_matrix(robot: Robot, q: Any, active: Any) -> tuple[Any, Any]:
+    """[[S_aa, S_ap], [S_ap*, −S_pp]] in the order of the freedoms, symmetric, (nv, nv); and p."""
+    mask = as_mask(robot, active)
+    x = inward(passive_riccati, local(passive, forest(robot, q, active=mask)))
+    return reciprocal(_answered, meeting, x), where(mask, 0.0, 1.0)
 
 
 @program(shapes={"active": ("nv",)}, named=("active",), joint_space=True)
@@ -264,8 +284,8 @@ def active_mass_matrix(robot: Robot, q: Any, active: Any) -> Any:
 
     Returns (…, nv, nv), symmetric, zero but for active rows and columns. Cost O(N²).
     """
-    p = passive_of(robot, active)
-    return split_mass_matrix(robot, q, p) * np.outer(1.0 - p, 1.0 - p)
+    S, p = split_mass_matrix(robot, q, active)
+    return where(np.outer(1.0 - p, 1.0 - p), S, 0.0)
 
 
 @program(shapes={"active": ("nv",)}, named=("active",), joint_space=True)
@@ -274,8 +294,8 @@ def coupling(robot: Robot, q: Any, active: Any) -> Any:
 
     Returns (…, nv, nv), zero but for active rows and passive columns. Cost O(N²).
     """
-    p = passive_of(robot, active)
-    return split_mass_matrix(robot, q, p) * np.outer(1.0 - p, p)
+    S, p = split_mass_matrix(robot, q, active)
+    return where(np.outer(1.0 - p, p), S, 0.0)
 
 
 @program(shapes={"active": ("nv",)}, named=("active",), joint_space=True)
@@ -285,8 +305,8 @@ def passive_mass_inverse(robot: Robot, q: Any, active: Any) -> Any:
 
     Returns (…, nv, nv), symmetric, zero but for passive rows and columns. Cost O(N²).
     """
-    p = passive_of(robot, active)
-    return split_mass_matrix(robot, q, p) * -np.outer(p, p)
+    S, p = split_mass_matrix(robot, q, active)
+    return where(np.outer(p, p), -S, 0.0)
 
 
 @program(shapes={"active": ("nv",)}, named=("active",), joint_space=True)
@@ -296,5 +316,5 @@ def disturbance_jacobian(robot: Robot, q: Any, active: Any) -> Any:
 
     Returns (…, nv, nv), zero but for passive rows and active columns. Cost O(N²).
     """
-    p = passive_of(robot, active)
-    return split_mass_matrix(robot, q, p) * -np.outer(p, 1.0 - p)
+    S, p = split_mass_matrix(robot, q, active)
+    return where(np.outer(p, 1.0 - p), -S, 0.0)

@@ -207,7 +207,12 @@ class Robot:
 
     def hinge_of(self, freedom: int) -> Hinge:
         """The hinge that has the freedom of that number in v."""
-        return next(h for h in self.hinges if h.v.start <= freedom < h.v.stop)
+        for h in self.hinges:
+            if h.v.start <= freedom < h.v.stop:
+                return h
+        raise IndexError(
+            f"robot {self.name!r} has {self.nv} freedoms, and none of number {freedom}"
+        )
 
     @cached_property
     def rates(self) -> np.ndarray:

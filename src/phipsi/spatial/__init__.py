@@ -9,7 +9,7 @@ from phipsi.spatial.hinge_map import ForceBasis, Gain, HingeMap, MotionBasis
 from phipsi.spatial.inertia import ArticulatedInertia, SpatialInertia
 from phipsi.spatial.joined import Joined
 from phipsi.spatial.rigid_motion import RigidMotion
-from phipsi.spatial.roots import root_of
+from phipsi.spatial.roots import NoRoot, check_root, root_of
 from phipsi.spatial.transform import Transform, TransposedTransform
 from phipsi.spatial.turns import Rotation, Turn
 from phipsi.spatial.vectors import Force, Motion
@@ -25,6 +25,7 @@ __all__ = [
     "Joined",
     "Motion",
     "MotionBasis",
+    "NoRoot",
     "Pivot",
     "RigidMotion",
     "Rotation",
@@ -34,5 +35,6 @@ __all__ = [
     "Transform",
     "TransposedTransform",
     "Turn",
+    "check_root",
     "root_of",
 ]

@@ -87,7 +87,7 @@ class Pivot:
         ]))  # fmt: skip
 
     def _rooted(self, x: Any) -> list[Any]:
-        return [d * s * y for d, s, y in zip(self.d, self._scales, x, strict=True)]
+        return [np.sqrt(d) * y for d, y in zip(self.d, x, strict=True)]
 
     def root_solve(self, x: Any) -> Any:
         """ℒ⁻¹ x."""
@@ -110,7 +110,7 @@ class Pivot:
                     S_dot[i, j] = S_dot[i, j] - (S_dot[i, k] * L[j, k] + S[i, k] * L_dot[j, k])
                 L_dot[i, j] = (S_dot[i, j] - L[i, j] * d_dot[j]) * self.inverse[j]
                 d_dot[i] = d_dot[i] - (L_dot[i, j] * S[i, j] + L[i, j] * S_dot[i, j])
-        y = self._rooted(x)
+        y = [d * s * e for d, s, e in zip(self.d, self._scales, x, strict=True)]
         scaled = [0.5 * d * s * e for d, s, e in zip(d_dot, self.inverse, y, strict=True)]
         rows = (zip(L[i], L_dot[i], scaled, y, strict=True) for i in range(r))
         return column([
@@ -153,6 +153,12 @@ class PartPivot(Pivot):
         """1/d, or 0 in a row that is left out."""
         p = self.p[i]
         return p / np.where(p, self.d[i], 1.0)
+
+    def others(self, x: Any) -> Any:
+        """D x in the rows that are left out, of an x that is zero there."""
+        rows = range(len(x))
+        terms = ((self.matrix[i, j] * x[j] for j in rows if j != i) for i in rows)
+        return column([sum(row, 0.0) for row in terms])
 
     @property
     def logdet(self) -> Any:

@@ -11,7 +11,6 @@ from phipsi.spatial.factor import Pivot
 
 SWEEPS = {0: 0, 1: 0, 2: 1, 3: 5, 4: 6, 5: 7, 6: 8}
 """Sweeps of Jacobi rotations after which a block of so many rows is diagonal to rounding."""
-TINY = 1e-300
 
 
 class SymmetricRoot:
@@ -58,8 +57,8 @@ class SymmetricRoot:
 def _rotate(A: Any, Q: Any, i: int, j: int) -> None:
     """Turn the i-th and j-th axes so that A, symmetric, has nothing between them; so Q too."""
     d, a = A[j, j] - A[i, i], 2.0 * A[i, j]
-    size = np.maximum(np.abs(d) + np.sqrt(d * d + a * a), TINY)
-    t = np.where(d < 0.0, -a, a) / size
+    size = np.abs(d) + np.sqrt(d * d + a * a)
+    t = np.where(d < 0.0, -a, a) / np.where(size == 0.0, 1.0, size)
     c = 1.0 / np.sqrt(1.0 + t * t)
     s = t * c
     for M in (A.T, A, Q):
@@ -67,12 +66,25 @@ def _rotate(A: Any, Q: Any, i: int, j: int) -> None:
     A[i, j] = A[j, i] = 0.0
 
 
-Root = Pivot | SymmetricRoot
+class NoRoot:
+    """In the place of a root: all stays as it is."""
+
+    def root(self, x: Any) -> Any:
+        """x."""
+        return x
+
+    root_transpose = root_solve = root_transpose_solve = root
+
+
 ROOTS = ("cholesky", "symmetric")
 
 
-def root_of(D: Pivot, kind: str) -> Root:
-    """The root of D: lower triangular ("cholesky", which its pivots are) or "symmetric"."""
+def check_root(kind: str) -> None:
+    """Refuse what is no kind of root."""
     if kind not in ROOTS:
         raise ValueError(f"root {kind!r} is not one of {', '.join(ROOTS)}")
+
+
+def root_of(D: Pivot, kind: str) -> Pivot | SymmetricRoot:
+    """The root of D: lower triangular ("cholesky", which its pivots are) or "symmetric"."""
     return D if kind == "cholesky" else SymmetricRoot(D)

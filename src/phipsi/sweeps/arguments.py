@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from phipsi.compile import is_traced
+from phipsi.compile import as_numbers, is_traced
 
 
 def is_dynamic(value: Any) -> bool:
@@ -37,10 +37,16 @@ def are_names(value: Any) -> bool:
     return isinstance(value, str)
 
 
-def check_truths(where: str, array: np.ndarray) -> None:
-    """Refuse numbers that are no truth values, such as positions of those that are meant."""
-    if array.dtype != bool and not np.isin(array, (0, 1)).all():
-        raise ValueError(f"{where} needs truth values or names, got other numbers")
+def as_truths(where: str, value: Any) -> np.ndarray:
+    """Truth values as an array; of other numbers all but zero are true, but whole numbers that are
+    neither 0 nor 1 are refused: they would be positions."""
+    try:
+        array = as_numbers(where, value)
+    except (TypeError, ValueError):
+        raise TypeError(f"{where} needs truth values or names of hinges, got {value!r}") from None
+    if array.dtype.kind in "iu" and not np.isin(array, (0, 1)).all():
+        raise ValueError(f"{where} needs truth values or names of hinges, got positions {value!r}")
+    return array
 
 
 def common_dtype(values: Iterable[Any]) -> str:

@@ -18,13 +18,14 @@ from phipsi.compile import (
     as_numbers,
     current,
     default_backend,
+    is_traced,
     lift,
     llvm_source,
 )
 from phipsi.model import Robot
 from phipsi.sweeps.arguments import (
     are_names,
-    check_truths,
+    as_truths,
     common_dtype,
     flatten,
     frozen,
@@ -33,7 +34,7 @@ from phipsi.sweeps.arguments import (
 from phipsi.sweeps.forest import simplest
 from phipsi.sweeps.log import logged_sweeps
 from phipsi.sweeps.request import Request
-from phipsi.sweeps.shortcut import Shortcuts
+from phipsi.sweeps.shortcut import Places, Shortcuts
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -91,12 +92,18 @@ class Program(Generic[P, R]):
         self.options.update(dict.fromkeys(static, object))
         self._signature = inspect.signature(function)
         self._kernels: OrderedDict[Any, Kernel] = OrderedDict()
-        order = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
-        options, truths = (
-            [i for i, name in enumerate(order) if name in chosen]
-            for chosen in (self.options, self.named)
+        self._shortcuts = Shortcuts(self._general, self._places(parameters))
+
+    def _places(self, parameters: list[inspect.Parameter]) -> Places:
+        """What the positional arguments are."""
+        kinds = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
+        own = [p for p in parameters if p.kind in kinds]
+        return Places(
+            ["" if p.kind == kinds[0] else p.name for p in own],
+            [i for i, p in enumerate(own) if p.name in self.options],
+            [i for i, p in enumerate(own) if p.name in self.named],
+            [i for i, p in enumerate(own) if p.default is None and p.name not in self.options],
         )
-        self._shortcuts = Shortcuts(self._general, order, options, truths)
 
     # ---- calling -------------------------------------------------------------------------------
 
@@ -242,9 +249,8 @@ class Program(Generic[P, R]):
                 leaves.append((name, tuple(Leaf(k, a.shape[-1:]) for k, a in arrays.items())))
                 values.extend(arrays.values())
             else:
-                array = as_numbers(f"{self.name}: {name}", value)
-                if name in self.named:
-                    check_truths(f"{self.name}: {name}", array)
+                numbers = as_truths if name in self.named else as_numbers
+                array = numbers(f"{self.name}: {name}", value)
                 leaves.append((name, Leaf(name, self._core(robot, name, array.shape[-1:]))))
                 values.append(array)
         return tuple(static), tuple(leaves), values
@@ -272,6 +278,8 @@ class Program(Generic[P, R]):
             elif isinstance(value, Mapping):
                 leaves.append((name, tuple(Leaf(k, np.shape(v)) for k, v in value.items())))
             else:
+                if name in self.named:
+                    value = as_truths(f"{self.name}: {name}", value)
                 shape = np.shape(value)
                 leaves.append((name, Leaf(name, self._checked(robot, name, shape))))
         return static, tuple(leaves)
@@ -293,6 +301,8 @@ class Program(Generic[P, R]):
             elif isinstance(value, Mapping):
                 traced[name] = {k: lift(v) for k, v in value.items()}
             else:
+                if name in self.named and not is_traced(value):
+                    value = as_truths(f"{self.name}: {name}", value)
                 traced[name] = lift(value)
                 self._checked(robot, name, traced[name].shape)
         result = self._apply(robot, traced)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +11,8 @@ from phipsi.compile import Kernel
 from phipsi.model import Robot
 from phipsi.sweeps.arguments import are_names, frozen, is_dynamic
 
+MOST = 64
+"""Positional arguments of a program."""
 KEPT = 256
 """Shortcuts a program keeps, oldest dropped first."""
 
@@ -23,43 +25,47 @@ class Shortcut(NamedTuple):
     call: Callable[..., Any]
 
 
+class Places(NamedTuple):
+    """Which positional arguments, the robot being the first, are what."""
+
+    order: Sequence[str] = ()
+    """Their names, empty where there can be no keyword."""
+    options: Sequence[int] = ()
+    """Options of the trace."""
+    truths: Sequence[int] = ()
+    """Truth values, or names."""
+    optional: Sequence[int] = ()
+    """Arrays that may be None."""
+
+
 class Shortcuts:
     """The shortcuts of a program, by what calls of one kernel have in common; all that a native
     entry does not take goes to `general`, the program's own way."""
 
-    def __init__(
-        self,
-        general: Callable[[Any, Any], Any],
-        order: Sequence[str] = (),
-        options: Sequence[int] = (),
-        truths: Sequence[int] = (),
-    ) -> None:
+    def __init__(self, general: Callable[[Any, Any], Any], places: Places) -> None:
         self._general = general
-        self._order = order
-        """The names of the positional arguments, the robot first."""
-        self._options = frozenset(options)
-        """Which positional arguments are options of the trace."""
-        self._truths = truths
-        """Which of them are truth values."""
+        self._places = places
+        self._options = [tuple(i for i in places.options if i < n) for n in range(MOST)]
+        """Where the options are among so many arguments."""
         self._known: dict[Hashable, Shortcut] = {}
 
     def call(self, args: Any, kwargs: Any) -> Any:
         """Call the program."""
         if kwargs:
             args, kwargs = self._in_order(args, kwargs)
-        for i in self._truths:
+        for i in self._places.truths:
             if i < len(args):
                 args = _as_numbers(args, i)
-        constants = self._constants(args) if self._options or self._truths else {}
+        constants = self._constants(args)
         try:
             known = self._known.get(_likeness(args, constants, kwargs))
         except (TypeError, IndexError):  # an array among the keywords, or no robot
             known = None
         if known is None:
             return self._general(args, kwargs)
-        if not constants:
-            return known.call(*args[1:])
-        return known.call(*(x for i, x in enumerate(args) if i and i not in constants))
+        if constants:
+            return known.call(*[x for i, x in enumerate(args) if i and i not in constants])
+        return known.call(*args[1:])
 
     def learn(self, kernel: Kernel, args: Any, kwargs: Any) -> None:
         """Let further calls like this one, which the kernel has answered, be short."""
@@ -67,12 +73,17 @@ class Shortcuts:
             return
         robot, constants, count = args[0], self._constants(args), len(args)
         key = _likeness(args, constants, kwargs)
-        if key in self._known and self._known[key].codes == kernel.codes:
+        try:
+            known = self._known.get(key)
+        except TypeError:  # an empty mapping among the keywords
             return
+        if known is not None and known.codes == kernel.codes:
+            return
+        fixed = {i: args[i] for i in constants}
 
         def fallback(*arrays: Any) -> Any:
             left = iter(arrays)
-            given = (constants[i] if i in constants else next(left) for i in range(1, count))
+            given = (fixed[i] if i in fixed else next(left) for i in range(1, count))
             return self._general((robot, *given), kwargs)
 
         self._known[key] = Shortcut(robot, *kernel.entry(fallback))
@@ -81,25 +92,32 @@ class Shortcuts:
 
     def _in_order(self, args: Any, kwargs: Any) -> tuple[Any, Any]:
         """Keywords that are next in the order of positional arguments as such."""
-        named = dict(kwargs)
-        while len(args) < len(self._order) and self._order[len(args)] in named:
-            args = (*args, named.pop(self._order[len(args)]))
+        named, order = dict(kwargs), self._places.order
+        while len(args) < len(order) and named.get(order[len(args)]) is not None:
+            args = (*args, named.pop(order[len(args)]))
         return args, named
 
-    def _constants(self, args: Any) -> dict[int, Any]:
-        """The positional arguments that are options, or names in the place of truth values."""
-        found = {i: args[i] for i in self._options if i < len(args)}
-        names = (i for i in self._truths if i < len(args) and are_names(args[i]))
-        return found | {i: args[i] for i in names}
+    def _constants(self, args: Any) -> tuple[int, ...]:
+        """The positional arguments that are constants of the trace: options, names in the place of
+        truth values, and arrays that are not there."""
+        n, places, found = len(args), self._places, self._options[min(len(args), MOST - 1)]
+        for i in places.truths:
+            if i < n and are_names(args[i]):
+                found += (i,)
+        for i in places.optional:
+            if i < n and args[i] is None:
+                found += (i,)
+        return found
 
 
-def _likeness(args: Any, constants: Mapping[int, Any], kwargs: Any) -> Hashable:
-    """Robot, number of arguments, options."""
-    if not constants and not kwargs:
-        return id(args[0]), len(args)
-    options = ((i, frozen(x)) for i, x in constants.items())
-    named = ((name, frozen(x)) for name, x in kwargs.items())
-    return (id(args[0]), len(args), *options, *named)
+def _likeness(args: Any, constants: tuple[int, ...], kwargs: Any) -> Hashable:
+    """Robot, number of arguments, constants, options by keyword."""
+    key: tuple[Any, ...] = (id(args[0]), len(args))
+    if constants:
+        key += (constants, *[frozen(args[i]) for i in constants])
+    if kwargs:
+        key += tuple([(name, frozen(x)) for name, x in kwargs.items()])
+    return key
 
 
 def _as_numbers(args: Any, i: int) -> Any:

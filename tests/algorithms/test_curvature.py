@@ -1,0 +1,371 @@
+"""Sensitivities and curvature of the mass matrix against differences, and coordinates that make it
+one against motions that are straight."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import phipsi as pp
+from phipsi.operators.dense import WEIGHTS
+from tests.algorithms.test_base_invariant import runge_kutta
+from tests.algorithms.test_under_actuated import along, polar, robots, still
+from tests.zoo import MOVING, ONE_DOF, State, close, forests, random_forest
+
+law = settings(max_examples=settings().max_examples // 12)
+COORDINATES = (*ONE_DOF, "universal", "cylindrical")
+"""Hinges whose rates are those of coordinates."""
+Field = Callable[[np.ndarray], np.ndarray]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def interpreted() -> Iterator[None]:
+    """Many small programs run once: the interpreter does."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PHIPSI_BACKEND", "numpy")
+        yield
+
+
+# ---- oracles ------------------------------------------------------------------------------------
+
+
+def gradient(f: Field, step: float = 2e-2) -> Field:
+    """∂f by each coordinate, on the last axis, by differences of order h⁸."""
+
+    def of(q: np.ndarray) -> np.ndarray:
+        steps = step * np.eye(q.shape[-1])
+        parts = [w / step * (f(q[..., None, :] + k * steps) - f(q[..., None, :] - k * steps))
+                 for k, w in enumerate(WEIGHTS, 1)]  # fmt: skip
+        return np.moveaxis(np.sum(parts, axis=0), q.ndim - 1, -1)
+
+    return of
+
+
+def symbols(metric: Field, q: np.ndarray) -> np.ndarray:
+    """[ij, l]."""
+    d = gradient(metric)(q)
+    return 0.5 * (np.einsum("jli->ijl", d) + np.einsum("ilj->ijl", d) - d)
+
+
+def riemann(metric: Field, q: np.ndarray) -> np.ndarray:
+    """R_hijk by its definition ([DL] 2)."""
+    dd, one = gradient(gradient(metric))(q), symbols(metric, q)
+    products = np.einsum("ijs,sl,hkl->hijk", one, np.linalg.inv(metric(q)), one)
+    second = (
+        np.einsum("hkij->hijk", dd) + np.einsum("ijhk->hijk", dd)
+        - np.einsum("hjik->hijk", dd) - np.einsum("ikhj->hijk", dd)
+    )  # fmt: skip
+    return 0.5 * second + products - np.einsum("hikj->hijk", products)
+
+
+def metric(robot: pp.Robot) -> Field:
+    return lambda q: pp.mass_matrix(robot, q)
+
+
+def planar(offset: float, **more: Any) -> pp.Robot:
+    """Two parallel revolute joints, the centre of the second link off its axis."""
+    builder = pp.Builder("planar", gravity=(0, 0, 0)).body("inner", mass=2, com=(0.3, 0, 0))
+    builder.hinge("inner", "revolute", "world", "inner", axis=(0, 0, 1), **more)
+    builder.body("outer", mass=1, com=(offset, 0, 0), inertia=(0.1, 0.1, 0.2))
+    builder.hinge("outer", "revolute", "inner", "outer", axis=(0, 0, 1), position=(0.7, 0, 0))
+    return builder.build()
+
+
+def pendulum(mass: float, length: float) -> pp.Robot:
+    """A point mass on a universal joint: it moves on a sphere."""
+    builder = pp.Builder("sphere", gravity=(0, 0, 0)).body("bob", mass=mass, com=(0, 0, length))
+    axes = ((1, 0, 0), (0, 1, 0))
+    return builder.hinge("joint", "universal", "world", "bob", axis=axes).build()
+
+
+def telescope() -> pp.Robot:
+    """A point mass on a slide that a universal joint turns: space in spherical coordinates."""
+    builder = pp.Builder("telescope", gravity=(0, 0, 0)).body("tube", mass=0)
+    builder.hinge("joint", "universal", "world", "tube", axis=((1, 0, 0), (0, 1, 0)))
+    builder.body("bob", mass=3).hinge("slide", "prismatic", "tube", "bob", axis=(0, 0, 1))
+    return builder.build()
+
+
+FLAT = {
+    "sliders": random_forest(4, 3, kinds=("prismatic",), branching=False, massless=False),
+    "polar": polar(),
+    "balanced": planar(0.0),
+    "balanced with armature": planar(0.0, armature=0.3),
+    "telescope": telescope(),
+    "one joint": random_forest(0, 1, kinds=("helical",)),
+}
+CURVED = {
+    "unbalanced": planar(0.3),
+    "arm": random_forest(1, 3, kinds=("revolute",), branching=False, massless=False),
+    "sphere": pendulum(1.5, 0.8),
+    "pendulum": pp.robots.double_pendulum(),
+}
+
+
+# ---- sensitivities ------------------------------------------------------------------------------
+
+
+@robots
+def test_derivatives_of_the_mass_matrix_are_differences(robot: pp.Robot) -> None:
+    """Along every freedom, of every hinge kind."""
+    s = State(robot)
+    found = pp.mass_matrix_derivative(robot, s.q)
+    assert (found == np.swapaxes(found, 0, 1)).all()
+    for i, unit in enumerate(np.eye(robot.nv)):
+        rate = along(robot, s.q, unit, 0 * unit, lambda q, v: pp.mass_matrix(robot, q))
+        close(found[..., i], rate, 1e-8)
+
+
+@law
+@given(forests(max_bodies=4))
+def test_the_mass_matrix_changes_by_its_derivatives(robot: pp.Robot) -> None:
+    """Σ ∂𝓜 β = 𝓜̇ = C + C*, the Coriolis matrix and its transpose."""
+    s = State(robot, (2,))
+    found = pp.mass_matrix_derivative(robot, s.q)
+    C = pp.coriolis_matrix(robot, s.q, s.v)
+    close(np.einsum("bijk,bk->bij", found, s.v), C + np.swapaxes(C, 1, 2))
+
+
+@law
+@given(forests(max_bodies=4, kinds=COORDINATES))
+def test_christoffel_symbols(robot: pp.Robot) -> None:
+    """They make the velocity part of the bias force; 𝓜 times the second kind is the first."""
+    s = State(robot)
+    first = pp.christoffel(robot, s.q)
+    close(np.einsum("ijl,i,j->l", first, s.v, s.v), pp.bias_force(still(robot), s.q, s.v))
+    assert (first == np.swapaxes(first, 0, 1)).all()
+    close(first, symbols(metric(robot), s.q), 1e-8)
+    second = pp.christoffel(robot, s.q, kind="second")
+    mass = pp.mass_matrix(robot, s.q)
+    close(second @ mass, first, 1e-11 + 1e-14 * np.linalg.cond(mass))
+
+
+# ---- curvature ----------------------------------------------------------------------------------
+
+
+@law
+@given(forests(max_bodies=3, kinds=COORDINATES))
+def test_curvature_by_its_definition(robot: pp.Robot) -> None:
+    """Massless bodies, armature, branches; its symmetries and Bianchi's first identity."""
+    q, _ = robot.random_state(5)
+    R = pp.curvature(robot, q)
+    close(R, riemann(metric(robot), q), 1e-7)
+    for other in ("ihjk", "hikj"):
+        close(R, -np.einsum(f"{other}->hijk", R), 1e-12)
+    close(R, np.einsum("jkhi->hijk", R), 1e-12)
+    close(R + np.einsum("hjki->hijk", R) + np.einsum("hkij->hijk", R), 0 * R, 1e-12)
+
+
+@pytest.mark.parametrize("robot", FLAT.values(), ids=FLAT)
+def test_flat_robots(robot: pp.Robot) -> None:
+    """At several configurations at once."""
+    q, _ = robot.random_state(1, (2, 3))
+    R = pp.curvature(robot, q)
+    assert R.shape == (2, 3, *[robot.nv] * 4)
+    close(R, 0 * R, 1e-12)
+    verdict = pp.globally_diagonalizable(robot)
+    assert verdict.flat is True and verdict.curvature <= 1e-12 and verdict.q.shape == (robot.nq,)
+
+
+@pytest.mark.parametrize("robot", CURVED.values(), ids=CURVED)
+def test_curved_robots(robot: pp.Robot) -> None:
+    q = np.full(robot.nq, 0.6)
+    R = pp.curvature(robot, q)
+    assert np.abs(R).max() > 1e-2
+    close(R, riemann(metric(robot), q), 1e-8)
+    verdict = pp.globally_diagonalizable(robot, samples=4, rng=1)
+    assert verdict.flat is False and 1e-6 < verdict.curvature < 2.0
+    assert np.abs(pp.curvature(robot, verdict.q)).max() > 0.0
+
+
+@pytest.mark.parametrize(("mass", "length"), [(1.0, 1.0), (1.5, 0.8), (1e-3, 10.0)])
+def test_a_point_mass_on_a_sphere_has_its_curvature(mass: float, length: float) -> None:
+    """K = R_0101 / det 𝓜 = 1/(mr²) wherever it is."""
+    robot = pendulum(mass, length)
+    q = np.random.default_rng(0).uniform(-1, 1, (5, 2))
+    K = pp.curvature(robot, q)[:, 0, 1, 0, 1] / np.linalg.det(pp.mass_matrix(robot, q))
+    assert pytest.approx(1.0 / (mass * length**2), rel=1e-10) == K
+
+
+def test_flatness_is_relative_to_the_robot() -> None:
+    """Not to its units: tiny and huge robots are as flat and as curved."""
+    for scale in (1e-9, 1e9):
+        for offset, flat in ((0.0, True), (0.3, False)):
+            robot = planar(offset)
+            for body in robot.bodies:
+                name = f"inertia:{body.name}"
+                robot = robot.with_parameters({name: scale * robot.parameter(name)})
+            assert pp.globally_diagonalizable(robot, samples=4).flat is flat
+
+
+# ---- coordinates --------------------------------------------------------------------------------
+
+
+def coordinates(robot: pp.Robot, q: Any, start: Any, steps: int = 64) -> pp.Diagonalizing:
+    return pp.diagonalizing_coordinates(robot, q, start, steps=steps)
+
+
+@pytest.mark.parametrize("robot", FLAT.values(), ids=FLAT)
+def test_coordinates_make_the_mass_matrix_one(robot: pp.Robot) -> None:
+    """W*W = 𝓜, W is their gradient, and they begin at zero."""
+    rng = np.random.default_rng(2)
+    start, ends = np.full(robot.nq, 0.5), rng.uniform(0.4, 1.2, (3, robot.nq))
+    found = coordinates(robot, ends, start)
+    close(np.swapaxes(found.W, 1, 2) @ found.W, pp.mass_matrix(robot, ends), 1e-8)
+    slope = gradient(lambda q: coordinates(robot, q, start).coordinates)(ends)
+    close(found.W, slope, 1e-7)
+    assert (coordinates(robot, start, start).coordinates == 0.0).all()
+
+
+@pytest.mark.parametrize("robot", [polar(), telescope()], ids=lambda robot: robot.name)
+def test_distances_between_coordinates_are_those_in_space(robot: pp.Robot) -> None:
+    rng = np.random.default_rng(0)
+    q = rng.uniform(-1.2, 1.2, (6, robot.nq))
+    q[:, -1] = rng.uniform(0.5, 2.0, 6)
+    start = np.full(robot.nq, 0.1)
+    start[-1] = 1.0
+    found = coordinates(robot, q, start, 512).coordinates
+    place = np.sqrt(robot.mass) * pp.poses(robot, q)[:, -1, :3, 3]
+
+    def distances(x: np.ndarray) -> np.ndarray:
+        return np.linalg.norm(x[:, None] - x, axis=-1)
+
+    close(distances(found), distances(place), 1e-7)
+
+
+@pytest.mark.parametrize("name", ["polar", "telescope", "balanced with armature"])
+def test_the_motion_is_newtons(name: str) -> None:
+    """ϑ̈ = W⁻*T by differences along the motion; left alone, ϑ goes straight on."""
+    robot = FLAT[name]
+    n = robot.nv
+    start, q, v, tau = (np.array(x[:n]) for x in (
+        (0.2, 0.6, 0.8), (0.5, 0.9, 1.0), (0.8, 0.3, -0.4), (0.4, -0.7, 0.5)
+    ))  # fmt: skip
+
+    def momentum(q: Any, v: Any) -> Any:
+        return np.einsum("...ij,...j->...i", coordinates(robot, q, start).W, v)
+
+    W = coordinates(robot, q, start).W
+    qdd = pp.forward_dynamics(robot, q, v, tau)
+    close(along(robot, q, v, qdd, momentum), np.linalg.solve(W.T, tau), 1e-8)
+    kernel, none = pp.forward_dynamics.compile(robot), np.zeros(n)
+
+    def rate(x: np.ndarray) -> np.ndarray:
+        return np.concatenate((x[n:], kernel(x[:n], x[n:], none)))
+
+    end = runge_kutta(rate, np.concatenate((q, v)), 100)[:n]
+    if name != "balanced with armature":  # bent in its own coordinates
+        assert np.abs(end - q - v).max() > 1e-2
+    both = coordinates(robot, np.stack([q, end]), start).coordinates
+    close(both[1] - both[0], W @ v, 1e-8)
+
+
+def test_coordinates_are_of_fourth_order() -> None:
+    robot, q, start = polar(), np.array([1.8, 1.5]), np.array([0.1, 0.5])
+    exact = coordinates(robot, q, start, 1024)
+    for part in range(2):
+        error = [np.abs(coordinates(robot, q, start, n)[part] - exact[part]).max()
+                 for n in (8, 16, 32)]  # fmt: skip
+        assert 11 < error[0] / error[1] < 24 and 13 < error[1] / error[2] < 19
+
+
+# ---- errors -------------------------------------------------------------------------------------
+
+
+def test_curved_robots_have_no_such_coordinates() -> None:
+    robot = pp.robots.double_pendulum()
+    with pytest.raises(pp.ModelError) as caught:
+        pp.diagonalizing_coordinates(robot, np.ones(2), np.zeros(2))
+    words = str(caught.value)
+    assert words.startswith("robot 'double_pendulum' has a curved mass matrix (")
+    assert "no coordinates make it one everywhere; use total_rates" in words
+
+
+@pytest.mark.parametrize("kind", [kind for kind in MOVING if kind not in COORDINATES])
+def test_quasi_velocities_are_refused(kind: str) -> None:
+    robot = random_forest(1, 2, kinds=(kind,), massless=False)
+    q = robot.neutral()
+    words = f"needs rates of coordinates, but those of joint 'hinge0' \\({kind}\\) are not"
+    for call in (
+        lambda: pp.christoffel(robot, q),
+        lambda: pp.curvature(robot, q),
+        lambda: pp.globally_diagonalizable(robot),
+        lambda: pp.diagonalizing_coordinates(robot, q, q),
+    ):
+        with pytest.raises(pp.ModelError, match=words):
+            call()
+    close(pp.mass_matrix_derivative(robot, q), pp.mass_matrix_derivative(robot, q))
+
+
+def test_robots_that_are_too_large_are_refused() -> None:
+    long = pp.robots.chain(65)
+    words = r"mass_matrix_derivative of robot 'chain' has 65\^3 numbers, .* at most 20 freedoms"
+    for f in (pp.mass_matrix_derivative, pp.christoffel):
+        with pytest.raises(ValueError, match=words):
+            f(long, np.zeros(65))
+    words = r"curvature of robot 'chain' has 13\^4 numbers, .* at most 8 freedoms"
+    robot, q = pp.robots.chain(13), np.zeros(13)
+    for call in (
+        lambda: pp.curvature(robot, q),
+        lambda: pp.globally_diagonalizable(robot),
+        lambda: pp.diagonalizing_coordinates(robot, q, q),
+    ):
+        with pytest.raises(ValueError, match=words):
+            call()
+
+
+def test_kinds_that_are_none_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"^kind 'third' is not one of first, second$"):
+        pp.christoffel(pp.robots.double_pendulum(), np.zeros(2), kind="third")
+
+
+# ---- what is easily overlooked ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mass", [1.0, 1e6, 1e12])
+def test_heavy_neighbours_hide_no_curvature(mass: float) -> None:
+    """A pendulum stands beside another that is heavy: they have nothing to do with each other."""
+    heavy = pp.Builder("heavy").body("bob", mass=mass, com=(0, 0, -1))
+    heavy = heavy.hinge("swing", "revolute", "world", "bob", axis=(0, 1, 0)).build()
+    found = pp.globally_diagonalizable(pp.combine([heavy, pp.robots.double_pendulum()]), 8)
+    assert not found.flat
+    assert found.curvature > 0.1
+
+
+def test_light_links_hide_no_curvature() -> None:
+    for mass in (1.0, 1e-6, 1e-10):
+        builder = pp.Builder("light").body("inner", mass=1, com=(0.5, 0, 0))
+        builder.hinge("inner", "revolute", "world", "inner", axis=(0, 0, 1))
+        builder.body("outer", mass=mass, com=(0.5, 0, 0))
+        builder.hinge("outer", "revolute", "inner", "outer", axis=(0, 0, 1), position=(1, 0, 0))
+        assert not pp.globally_diagonalizable(builder.build(), 8).flat
+
+
+@pytest.mark.parametrize("unroll", [True, False])
+def test_loops_over_bodies_give_the_same(unroll: bool) -> None:
+    robot = random_forest(3, 3, kinds=COORDINATES)
+    q = State(robot).q
+    for program in (pp.christoffel, pp.curvature):
+        close(program.compile(robot, unroll=unroll)(q), program(robot, q), 1e-12)
+
+
+def test_nothing_that_moves() -> None:
+    robot = pp.robots.double_pendulum()
+    still = robot.locked([h.name for h in robot.hinges])
+    q = still.neutral()
+    assert pp.mass_matrix_derivative(still, q).shape == (0, 0, 0)
+    assert pp.christoffel(still, q, kind="second").shape == (0, 0, 0)
+    assert pp.curvature(still, q).shape == (0, 0, 0, 0)
+    assert pp.globally_diagonalizable(still).flat
+
+
+@pytest.mark.parametrize("steps", [0, -3, 1.5, True])
+def test_steps_are_whole_numbers(steps: Any) -> None:
+    with pytest.raises(ValueError, match="diagonalizing_coordinates: steps is"):
+        pp.diagonalizing_coordinates(polar(), np.ones(2), np.ones(2), steps=steps)
+    with pytest.raises(ValueError, match="samples is 0, needs at least one"):
+        pp.globally_diagonalizable(polar(), 0)
