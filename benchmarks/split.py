@@ -95,11 +95,12 @@ def _priced(one: Case, effort: Effort) -> Iterator[Price]:
     )  # fmt: skip
 
 
-def _rate(one: Case, h: float = 1e-3) -> np.ndarray:
+def _rate(one: Case) -> np.ndarray:
     """ν̇ along the ordinary motion, by differences of fourth order."""
     robot, a = one.robot, pp.forward_dynamics(one.robot, one.q, one.v, one.tau)
+    h = 1e-3 / np.abs(a).max(1, keepdims=True)
 
-    def rates(t: float) -> np.ndarray:
+    def rates(t: np.ndarray) -> np.ndarray:
         q = robot.integrate(one.q, t * one.v + 0.5 * t * t * a)
         return np.asarray(pp.total_rates(robot, q, one.v + t * a))
 
@@ -118,7 +119,7 @@ def _mask(one: Case) -> np.ndarray:
 def _linear(one: Case) -> Iterator[Entry]:
     """Functions that cost O(N)."""
     q, v, a, tau, tool = one.q, one.v, one.a, one.tau, {"frame": TOOL[one.name]}
-    mask, nu = _mask(one), pp.total_rates(one.robot, q, v)
+    mask, nu = _mask(one), pp.mass_matrix_sqrt_product(one.robot, q, v, factor="m*")
     yield "hybrid_dynamics", pp.hybrid_dynamics, (q, v, tau, a, mask), {}
     yield "drift_accelerations, tool", pp.drift_accelerations, (q, v, tau, mask), tool
     yield "passive_rates", pp.passive_rates, (q, v, mask), {}

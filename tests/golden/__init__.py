@@ -24,7 +24,9 @@ PROGRAMS: dict[str, dict[str, Any]] = {
     **{name: {} for name in WHOLE},
     "mass_matrix_solve": {}, "mass_matrix_logdet": {}, "coriolis_product": {},
     "kinetic_energy": {}, "poses": {}, "velocities": {}, "center_of_mass": {},
-    "operational_inertia_inverse": {}, "jacobian_gram": {},
+    "operational_inertia_inverse": {}, "jacobian_gram": {}, "hybrid_dynamics": {},
+    "passive_rates": {}, "total_rates": {}, "diagonal_coriolis": {},
+    "diagonal_forward_dynamics": {}, "articulated_inertia_rates": {},
 }  # fmt: skip
 PACKAGED = ("double_pendulum", "puma560", "space_arm", "quadruped", "flexible_link_arm")
 REAL: dict[str, tuple[str, Literal["fixed", "free"]]] = {
