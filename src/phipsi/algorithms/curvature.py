@@ -8,7 +8,7 @@ Q_ij,hk = Σ tr(N_ij Π N_hk*), Π the moments of the body's mass.
 
 from __future__ import annotations
 
-from functools import reduce
+from functools import lru_cache, reduce
 from itertools import combinations_with_replacement
 from typing import Any, NamedTuple
 
@@ -269,8 +269,7 @@ def transported(robot: Robot, q: Any, start: Any, *, steps: int) -> Diagonalizin
 transported.name = "diagonalizing_coordinates"  # what its errors say
 
 
-VERDICTS: dict[str, Flatness] = {}
-"""What was found of robots already, by their keys."""
+_verdict = lru_cache(maxsize=64)(globally_diagonalizable)
 
 
 def diagonalizing_coordinates(
@@ -286,9 +285,7 @@ def diagonalizing_coordinates(
     """
     if isinstance(steps, bool) or not isinstance(steps, int) or steps < 1:
         raise ValueError(f"diagonalizing_coordinates: steps is {steps!r}, needs a whole number > 0")
-    if robot.key not in VERDICTS:
-        VERDICTS[robot.key] = globally_diagonalizable(robot)
-    verdict = VERDICTS[robot.key]
+    verdict = _verdict(robot)
     if not verdict.flat:
         raise ModelError(
             f"robot {robot.name!r} has a curved mass matrix ({verdict.curvature:.1e} relative, at "

@@ -57,7 +57,7 @@ def total_rates(
     """ν = m*β, or without normalization ξ = (I + HφK)*β: a hinge's rate and what it would show of
     the motion inboard of it ([DL] (5.1)-(5.4), Table 2). The kinetic energy is ½ν*ν = ½ξ*Dξ.
 
-    Returns (…, nv) [kg^½·m/s or kg^½·rad·m/s; rad/s or m/s]. Cost O(N).
+    Returns (…, nv) [kg^½·m/s; ξ in rad/s or m/s]. Cost O(N).
     """
 
     def normal(k: Any) -> dict[str, Any]:
@@ -103,7 +103,7 @@ def working_moments(
     """ε = ℓT, or without normalization κ = (I − HψK)T: a hinge's force less what the forces
     outboard of it deliver there already ([DL] Table 3). The power is ν*ε = ξ*κ.
 
-    Returns (…, nv). Cost O(N).
+    Returns (…, nv) [kg^½·m/s²; κ in N·m or N]. Cost O(N).
     """
 
     def normal(k: Any) -> dict[str, Any]:
@@ -212,8 +212,8 @@ def diagonal_coriolis(
 
     For any hinge, armature included: C_ξ = Hx − ḢPV + Ḋξ and C_ν = D⁻½(Hx − ḢPV + Ḋ½ν) with
     x = crf(V)MV + Σ φ(x + U̇ξ − GC_ξ − crf(Δ)P⁺V⁺), U = PH*. `parts=True` gives `past`, `present`
-    and `future`, whose sum it is. Gravity and external forces belong to ε. Returns (…, nv).
-    Cost O(N).
+    and `future`, whose sum it is. Gravity and external forces belong to ε. Returns (…, nv), in the
+    units of ε or κ. Cost O(N).
     """
 
     def term(*counted: float) -> Any:
@@ -243,8 +243,8 @@ def diagonal_forward_dynamics(
     normalization and with ξ for `nu` ([DL] Alg 8.1, (8.1) corrected).
 
     Gravity and external forces included; `joint_rates` gives the β to move q with. Returns
-    (…, nv). Cost O(N), about twice that of `forward_dynamics` (more with the symmetric root of
-    hinges with many freedoms).
+    (…, nv) [kg^½·m/s²; ξ̇ in rad/s² or m/s²]. Cost O(N), about twice that of `forward_dynamics`
+    (more with the symmetric root of hinges with many freedoms).
     """
 
     def step(k: Any, children: Children) -> dict[str, Any]:

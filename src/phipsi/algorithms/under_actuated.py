@@ -49,10 +49,14 @@ def as_mask(robot: Robot, active: Any) -> Any:
 # ---- hybrid dynamics ----------------------------------------------------------------------------
 
 
-def split(k: Any) -> dict[str, Any]:
-    """p = 1 where passive, else 0;  T_p and β̇_a, zero elsewhere: what is read of T and β̇"""
-    p = where(k.active, 0.0, 1.0)
-    return {"passive": p, "tau": where(p, k.T, 0.0), "qdd": where(p, 0.0, k.rate)}
+def passive(k: Any) -> dict[str, Any]:
+    """p = 1 where passive, else 0"""
+    return {"passive": where(k.active, 0.0, 1.0)}
+
+
+def read(k: Any) -> dict[str, Any]:
+    """T_p and β̇_a, zero elsewhere"""
+    return {"tau": where(k.passive, k.T, 0.0), "qdd": where(k.passive, 0.0, k.rate)}
 
 
 def prescribed(k: Any, parent: Any) -> dict[str, Any]:
@@ -98,8 +102,9 @@ def exchange(robot: Robot, q: Any, v: Any, tau: Any, qdd: Any, active: Any, **mo
     """T_a and β̇_p from β̇_a and T_p, with `gravity` and `external` forces if any."""
     g = more.pop("gravity", np.zeros(3))
     x = forest(robot, q, v=v, T=tau, rate=qdd, active=as_mask(robot, active), **more)
-    x = outward(prescribed, local(split, x), X=RigidMotion.accelerated(-rot.scalars(g)))
-    return local(complete, outward(deliver, inward(absorb, x), lam=Motion.zero()))
+    x = local(read, local(passive, x))
+    x = inward(absorb, outward(prescribed, x, X=RigidMotion.accelerated(-rot.scalars(g))))
+    return local(complete, outward(deliver, x, lam=Motion.zero()))
 
 
 @program(shapes={"qdd": ("nv",), "active": ("nv",)}, named=("active",), joint_space=True)
@@ -134,7 +139,7 @@ class Drift(NamedTuple):
     joints: Any
 
 
-@program(shapes={"active": ("nv",)}, named=("active",))
+@program(shapes={"active": ("nv",)}, named=("active",), joint_space=True)
 def drift_accelerations(
     robot: Robot,
     q: Any,
@@ -200,11 +205,6 @@ def disturbance_jacobian_product(robot: Robot, q: Any, x: Any, active: Any) -> A
 # ---- Jacobians and matrices ---------------------------------------------------------------------
 
 
-def passive(k: Any) -> dict[str, Any]:
-    """p = 1 where passive, else 0"""
-    return {"passive": where(k.active, 0.0, 1.0)}
-
-
 def hold(k: Any, parent: Any) -> dict[str, Any]:
     """w = e + HPφ*Λ,  B = −D_p⁻¹w,  J_G* = w + DB,  Λ = φ*Λ + H*B   [UA] Lemma 6.3
 
@@ -218,7 +218,7 @@ def hold(k: Any, parent: Any) -> dict[str, Any]:
     return {"J": np.stack(held), "lam": lam}
 
 
-@program(shapes={"active": ("nv",)}, named=("active",))
+@program(shapes={"active": ("nv",)}, named=("active",), joint_space=True)
 def generalized_jacobian(
     robot: Robot, q: Any, frame: str, active: Any, *, reference: str = "local"
 ) -> Any:
