@@ -303,3 +303,8 @@ def test_how_rates_look() -> None:
 def test_one_sentence_says_what_has_no_rate(x: Any, sentence: str) -> None:
     with pytest.raises(ValueError, match=sentence):
         rate(x)
+
+
+def test_rates_are_those_of_expressions() -> None:
+    with pytest.raises(TypeError, match="rate needs an expression, got int"):
+        rate(3)  # pyright: ignore[reportArgumentType]

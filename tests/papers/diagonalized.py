@@ -291,7 +291,7 @@ def arriving(c: Case, i: int) -> np.ndarray:
 @DL.item(
     "(5.1)–(5.4)",
     "m = (I + HφK)D½, ℓ = m⁻¹, ν = m*θ̇, ε = ℓT, θ̇ = ℓ*ν, T = mε",
-    "mass_matrix_sqrt_product total_rates joint_rates working_moments applied_moments",
+    "total_rates joint_rates working_moments applied_moments",
 )
 def normalized() -> Errors:
     """Dense m and its inverse; the kinetic energy; both roots of D."""
@@ -581,7 +581,7 @@ def past_present_future() -> Errors:
 @DL.item(
     "Alg 8.1",
     "ξ̇ = D⁻¹(T − Hψχ), χ = KT + λH*ξ − (X + Ṽ*M)V: forward dynamics",
-    "diagonal_forward_dynamics joint_rates",
+    "diagonal_forward_dynamics",
     tolerance=1e-8,
 )
 def diagonal_forward_dynamics() -> Errors:

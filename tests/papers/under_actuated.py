@@ -243,7 +243,7 @@ def projected_inertia() -> Errors:
 @UA.item(
     "Lemma 6.3",
     "J_G = B*(ψ_p* − Ω_pP_p)H_a* = J_a + J_pJ_D",
-    "generalized_jacobian manipulability operators.J_G",
+    "generalized_jacobian operators.J_G",
 )
 def generalized_jacobian() -> Errors:
     """Dense J_a − J_p𝓜_pp⁻¹𝓜_pa."""

@@ -419,3 +419,37 @@ def test_keywords_find_their_places() -> None:
         assert scaled(robot, one, scale=4, v=one).tolist() == [8, 8]
         assert scaled(robot, v=one, q=one).tolist() == [4, 4]
         assert np.isfinite(pp.forward_dynamics(robot, one, one, one, external={})).all()
+
+
+def test_shortcuts_take_no_array_for_another() -> None:
+    """What is a constant in one call may be an array in the next, and what is a number a vector."""
+    home, one = np.array([1.0, 2.0]), np.ones(2)
+
+    @pp.program
+    def pull(robot: pp.Robot, q: Any, target: Any = "home", gain: Any = np.array([10.0, 10.0])):  # noqa: B008
+        return gain * ((home if isinstance(target, str) else target) - q)
+
+    @pp.program
+    def scale(robot: pp.Robot, q: Any, gain: Any) -> Any:
+        return q * gain
+
+    @pp.program(static=("s",))
+    def told(robot: pp.Robot, q: Any, s: Any) -> Any:
+        return q * (2.0 if s is True else 3.0)
+
+    batch = np.array([[1.0, 2.0], [3.0, 4.0]])
+    for _ in range(3):
+        assert pull(ROBOT, 0 * one, "home").tolist() == [10, 20]
+        assert pull(ROBOT, 0 * one, np.array([5.0, 6.0])).tolist() == [50, 60]
+        assert scale(ROBOT, batch, 2.0).tolist() == [[2, 4], [6, 8]]
+        assert scale(ROBOT, batch, np.array([10.0, 100.0])).tolist() == [[10, 200], [30, 400]]
+        assert told(ROBOT, one, 1).tolist() == [3, 3]
+        assert told(ROBOT, one, True).tolist() == [2, 2]
+
+
+def test_parameters_without_number_are_refused() -> None:
+    def many(robot: pp.Robot, *rest: Any) -> Any:
+        return rest[0]
+
+    with pytest.raises(TypeError, match=r"program many: \*rest: .* is no parameter"):
+        pp.program(many)

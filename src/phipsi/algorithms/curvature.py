@@ -18,7 +18,7 @@ from phipsi.algorithms.mass_matrix import mass_matrix
 from phipsi.compile import linalg, repeat
 from phipsi.model import ModelError, Robot
 from phipsi.operators.recursions import turning_hinge
-from phipsi.spatial import ForceBasis, HingeMap, Motion, MotionBasis, Pivot
+from phipsi.spatial import ForceBasis, HingeMap, Motion, MotionBasis, Pivot, SingularError
 from phipsi.spatial import rotation as rot
 from phipsi.sweeps import (
     Children,
@@ -37,6 +37,8 @@ MOST = {3: 20, 4: 8}
 compile."""
 FLAT, TINY = 1e-9, 1e-300
 """A curvature below so much of the terms that it is the difference of is rounding."""
+LOST = 1e-6
+"""Where W*W and 𝓜 differ by more, relatively, the quadrature has lost its way."""
 
 # ---- sensitivities ------------------------------------------------------------------------------
 
@@ -226,8 +228,8 @@ def globally_diagonalizable(robot: Robot, samples: int = 64, rng: Any = 0) -> Fl
     >>> pp.globally_diagonalizable(pp.robots.double_pendulum()).flat
     False
     """
-    if samples < 1:
-        raise ValueError(f"globally_diagonalizable: samples is {samples}, needs at least one")
+    if not isinstance(samples, int | np.integer) or samples < 1:
+        raise ValueError(f"globally_diagonalizable: samples is {samples!r}, needs at least one")
     q, _ = robot.random_state(rng, (samples,))
     relative = np.asarray(bending(robot, q))
     worst = int(relative.argmax())
@@ -280,10 +282,11 @@ def diagonalizing_coordinates(
     ([DL] Lemma 2.1).
 
     The motion is ϑ̈ = W⁻*(T − C_g) without a Coriolis term. Of fourth order in 1/`steps`. Refuses a
-    robot whose mass matrix is curved. q and start are (…, nq); returns ϑ (…, nv) [kg^½·m] and W
+    robot whose mass matrix is curved, and a straight way to q that passes where it is singular (in
+    a batch such rows are NaN). q and start are (…, nq); returns ϑ (…, nv) [kg^½·m] and W
     (…, nv, nv).
     """
-    if isinstance(steps, bool) or not isinstance(steps, int) or steps < 1:
+    if isinstance(steps, bool) or not isinstance(steps, int | np.integer) or steps < 1:
         raise ValueError(f"diagonalizing_coordinates: steps is {steps!r}, needs a whole number > 0")
     verdict = _verdict(robot)
     if not verdict.flat:
@@ -292,4 +295,15 @@ def diagonalizing_coordinates(
             f"q = {np.round(verdict.q, 3).tolist()}): no coordinates make it one everywhere; use "
             "total_rates, which diagonalize it at every configuration"
         )
-    return transported(robot, q, start, steps=steps)
+    x, W = transported(robot, q, start, steps=int(steps))
+    M = np.asarray(mass_matrix(robot, q))
+    error = np.abs(np.swapaxes(W, -1, -2) @ W - M).max(axis=(-2, -1), initial=0.0)
+    lost = np.logical_not(error <= LOST * np.abs(M).max(axis=(-2, -1), initial=0.0))
+    if np.ndim(lost) == 0 and lost and np.isfinite(M).all():
+        raise SingularError(
+            f"robot {robot.name!r}: the straight way from start to q passes near a configuration "
+            "where the mass matrix is singular; choose another start, or more steps="
+        )
+    return Diagonalizing(
+        np.where(lost[..., None], np.nan, x), np.where(lost[..., None, None], np.nan, W)
+    )

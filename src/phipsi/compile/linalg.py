@@ -32,8 +32,10 @@ def solve(A: Any, b: Any) -> Any:
 def cholesky(A: Any) -> Any:
     """The lower triangular L with A = L L* for A symmetric positive definite."""
     A = _square("cholesky", A)
-    pivot = Pivot(A)
-    return _result(np.stack([pivot.root(e) for e in np.eye(len(A)).astype(object)], axis=1))
+    pivot, L = Pivot(A), np.zeros(A.shape, object)
+    for i, unit in enumerate(np.eye(len(A)).astype(object)):
+        L[:, i] = pivot.root(unit)
+    return _result(L)
 
 
 def least_squares(J: Any, x: Any, damping: Any = 0.0) -> Any:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 Mask = tuple[bool, ...]
 
-DUAL = {S, S_plus, G_s, psi_s, Lambda, tau_bar_s}
+DUAL = {S, S_plus, G_s, C_s, psi_s, Lambda, tau_bar_s}
 """Symbols that only free-flyers have."""
 OF_HINGES = ("mass_by", "H_cross")
 """Symbols that are named after hinges, not frames."""

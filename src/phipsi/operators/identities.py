@@ -18,13 +18,14 @@ from typing import Literal
 from phipsi.operators.expressions import Expression, Leaf
 from phipsi.operators.symbols import *
 
-Condition = Literal["no armature", "serial", "free base", "one freedom"]
+Condition = Literal["no armature", "serial", "free base", "one freedom", "no loads"]
 
 CONDITIONS: Mapping[Condition, str] = {
     "no armature": "no joint has armature",
     "serial": "no body has two children and the world has one",
     "free base": "every root has the free hinge",
     "one freedom": "every hinge has one freedom, about or along an axis fixed in its child",
+    "no loads": "no gravity and no external forces act, which C, C_ν and C_ξ contain",
 }
 
 
@@ -290,8 +291,8 @@ TABLE: tuple[Identity, ...] = (
     Identity("total rates", nu, D_half.T @ xi, "[DL] (5.1)-(5.4)"),
     Identity("energy", beta.T @ mass @ beta, nu.T @ nu, "[DL] (7.8)"),
     Identity("energy", beta.T @ mass @ beta, xi.T @ D @ xi, "[DL] (7.8)"),
-    Identity("workless", nu.T @ C_nu, zero, "[DL] Lemma 7.1"),
-    Identity("workless", xi.T @ C_xi, 0.5 * xi.T @ D_dot @ xi, "[DL] Lemma 7.3"),
+    Identity("workless", nu.T @ C_nu, zero, "[DL] Lemma 7.1", ("no loads",)),
+    Identity("workless", xi.T @ C_xi, 0.5 * xi.T @ D_dot @ xi, "[DL] Lemma 7.3", ("no loads",)),
     Identity("any hinge", phi.T @ a, phi_dot.T @ H.T @ beta + phi.T @ H_dot.T @ beta,
              "[BI] Alg 2.1"),
     Identity("any hinge", P_dot, P_dot.definition, "[DL] Alg 6.1"),
@@ -301,7 +302,7 @@ TABLE: tuple[Identity, ...] = (
     Identity("any hinge", mass_dot, m_dot @ m.T + m @ m_dot.T, "[DL] Identity 6.1"),
     Identity("any hinge", C_xi, H @ psi @ ((P_dot @ H.T + P @ H_dot.T) @ xi - V_cross.T @ M @ V
              - E_phi @ (Delta_cross - G @ H_dot) @ P_plus @ E_phi.T @ V)
-             - H_dot @ P_plus @ E_phi.T @ V, "[DL] Lemma 7.3"),
+             - H_dot @ P_plus @ E_phi.T @ V, "[DL] Lemma 7.3", ("no loads",)),
     Identity("any hinge", C_xi, D_half @ (C_nu + D_half_dot.T @ xi), "[DL] Lemma 7.3"),
     Identity("6.1", P_dot, E_psi @ lam @ E_psi.T, "[DL] Alg 6.1", ("one freedom",)),
     Identity("Table 4", phi_dot, V_cross.T @ phi - phi @ V_cross.T, "[DL] Lemma 6.1"),
@@ -320,11 +321,11 @@ TABLE: tuple[Identity, ...] = (
              "[DL] Identity 6.2", ("one freedom", "no armature")),
     Identity("7.1", C_nu, 0.5 * D_half.inv @ H @ psi @ (E_psi @ lam - lam @ E_psi.T
              - Delta_cross @ P + P @ Delta_cross.T - 2 * V_cross.T @ M) @ V,
-             "[DL] Identity 7.1", ("one freedom",)),
+             "[DL] Identity 7.1", ("one freedom", "no loads")),
     Identity("7.3", C_xi, H @ psi @ (lam @ H.T @ xi - (Delta_cross @ P + V_cross.T @ M) @ V),
-             "[DL] Lemma 7.3", ("one freedom",)),
+             "[DL] Lemma 7.3", ("one freedom", "no loads")),
     Identity("7.3", C_xi, H @ psi @ (P_dot @ H.T @ xi - Delta_cross @ P_plus @ E_phi.T @ V
-             - V_cross.T @ M @ V), "[DL] Lemma 7.3", ("one freedom",)),
+             - V_cross.T @ M @ V), "[DL] Lemma 7.3", ("one freedom", "no loads")),
     Identity("7.3", C_xi, D_half @ C_nu + 0.5 * D_dot @ xi, "[DL] Lemma 7.3", ("one freedom",)),
     Identity("6.3", mass_by(_p), H @ phi @ H_cross(_p) @ phi @ M @ phi.T @ H.T
              + (H @ phi @ H_cross(_p) @ phi @ M @ phi.T @ H.T).T, "[DL] Identity 6.3",
@@ -333,8 +334,9 @@ TABLE: tuple[Identity, ...] = (
              ("one freedom",)),
     Identity("Lemma 6.2", gamma, 2 * H @ phi @ (Delta_cross @ phi + V_cross.T) @ M @ V,
              "[DL] Lemma 6.2", ("one freedom",)),
-    Identity("Lagrange", C, mass_dot @ beta - 0.5 * gamma, "[DL] (1.1)-(1.4)", ("one freedom",)),
+    Identity("Lagrange", C, mass_dot @ beta - 0.5 * gamma, "[DL] (1.1)-(1.4)",
+             ("one freedom", "no loads")),
     Identity("Lagrange", C_nu, l @ (m_dot @ nu - 0.5 * gamma), "[DL] (1.1)-(1.4)",
-             ("one freedom",)),
+             ("one freedom", "no loads")),
 )
 # fmt: on

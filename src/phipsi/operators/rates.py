@@ -34,11 +34,14 @@ CONSTANT = {"M", "A", "A_a", "A_p", "B"}
 def rate(x: Expression, *, inertial: bool = False) -> Expression:
     """The rate of change of an expression along a motion, in the axes of the bodies; `inertial`
     gives the one that is seen in axes at rest, Ẋ + ω̃X − Xω̃, still written in those of the bodies.
+    Frames keep their own axes in both: what B and J give and take is seen by who turns with them.
 
     >>> from phipsi.operators import H, M, phi, rate
     >>> print(rate(phi), "   ", rate(H @ phi @ M), "   ", rate(M, inertial=True))
     φ̇     Hφ̇M + ḢφM     ω̃M + Mω̃*
     """
+    if not isinstance(x, Expression):
+        raise TypeError(f"rate needs an expression, got {type(x).__name__}")
     own = _rate(x)
     if inertial and x.codomain in TURNING:
         own = own + TURNING[x.codomain] @ x

@@ -90,9 +90,11 @@ H_cross = framed("H_cross", "H̃", r"\tilde{H}", BODY_FORCES, BODY_FORCES,
     "force cross product with the axis of one hinge, zero at other bodies", "1 or m",
     diagonal=True)
 C_xi = symbol("C_xi", "C_ξ", r"C_{\xi}", JOINT_FORCES, SCALARS,
-    "Coriolis term of the diagonal equations D ξ̇ + C_ξ = κ", "N·m or N")
+    "bias of the diagonal equations D ξ̇ + C_ξ = κ: Coriolis terms, gravity and external forces",
+    "N·m or N")
 C_nu = symbol("C_nu", "C_ν", r"C_{\nu}", NORMAL, SCALARS,
-    "Coriolis term of the normalised diagonal equations ν̇ + C_ν = ε", "kg^½·m/s²")
+    "bias of the normalised diagonal equations ν̇ + C_ν = ε, gravity and external forces in it",
+    "kg^½·m/s²")
 gamma = symbol("gamma", "γ", r"\gamma", JOINT_FORCES, SCALARS,
     "β* ∂𝓜 β for each coordinate: twice the gradient of the kinetic energy", "N·m or N")
 # fmt: on

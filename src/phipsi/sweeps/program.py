@@ -79,6 +79,9 @@ class Program(Generic[P, R]):
         parameters = list(inspect.signature(function).parameters.values())
         if not parameters:
             raise TypeError(f"program {self.name} needs the robot as its first parameter")
+        for p in parameters:
+            if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
+                raise TypeError(f"program {self.name}: {p} is no parameter that can be traced")
         self.parameters = {p.name: p for p in parameters[1:]}
         self.joint_space = joint_space
         self.equation = equation
@@ -103,6 +106,8 @@ class Program(Generic[P, R]):
             [i for i, p in enumerate(own) if p.name in self.options],
             [i for i, p in enumerate(own) if p.name in self.named],
             [i for i, p in enumerate(own) if p.default is None and p.name not in self.options],
+            [p.name for p in own],
+            frozenset(p.name for p in own) - self.shapes.keys() - self.options.keys(),
         )
 
     # ---- calling -------------------------------------------------------------------------------
@@ -123,7 +128,7 @@ class Program(Generic[P, R]):
         dtype = common_dtype(_leaves(arguments))
         if self.verify is not None and dtype == "float32":
             dtype = "float64"
-        key = (robot.key, dtype, static, leaves)
+        key = (robot.key, dtype, static, tuple(type(x) for _, x in static), leaves)
         kernel = self._kernels.get(key)
         if kernel is None:
             kernel = _kernel(self._request(robot, static, leaves), dtype)
@@ -244,7 +249,7 @@ class Program(Generic[P, R]):
                     kind = type(value).__name__
                     raise TypeError(f"{self.name}: the option {name} is a {kind}, needs a constant")
                 static.append((name, value))
-            elif isinstance(value, Mapping):
+            elif isinstance(value, Mapping) and name not in self.named:
                 arrays = {k: as_numbers(f"{self.name}: {name}[{k!r}]", v) for k, v in value.items()}
                 leaves.append((name, tuple(Leaf(k, a.shape[-1:]) for k, a in arrays.items())))
                 values.extend(arrays.values())

@@ -36,6 +36,10 @@ class Places(NamedTuple):
     """Truth values, or names."""
     optional: Sequence[int] = ()
     """Arrays that may be None."""
+    names: Sequence[str] = ()
+    """Their names."""
+    unknown: frozenset[str] = frozenset()
+    """Names of arrays whose own axes are told by the first of them."""
 
 
 class Shortcuts:
@@ -72,6 +76,8 @@ class Shortcuts:
         if not kernel.codes or not args or any(is_dynamic(x) for x in kwargs.values()):
             return
         robot, constants, count = args[0], self._constants(args), len(args)
+        if not self._plain(kernel, [i for i in range(1, count) if i not in constants]):
+            return
         key = _likeness(args, constants, kwargs)
         try:
             known = self._known.get(key)
@@ -89,6 +95,12 @@ class Shortcuts:
         self._known[key] = Shortcut(robot, *kernel.entry(fallback))
         if len(self._known) > KEPT:
             self._known.pop(next(iter(self._known)), None)
+
+    def _plain(self, kernel: Kernel, arrays: list[int]) -> bool:
+        """Are the arguments of the kernel these, in order, and batches told from vectors?"""
+        names = [self._places.names[i] for i in arrays]
+        single = (n for n, leaf in kernel.parameters if not getattr(leaf, "shape", True))
+        return [n for n, _ in kernel.parameters] == names and not self._places.unknown & {*single}
 
     def _in_order(self, args: Any, kwargs: Any) -> tuple[Any, Any]:
         """Keywords that are next in the order of positional arguments as such."""
@@ -114,9 +126,9 @@ def _likeness(args: Any, constants: tuple[int, ...], kwargs: Any) -> Hashable:
     """Robot, number of arguments, constants, options by keyword."""
     key: tuple[Any, ...] = (id(args[0]), len(args))
     if constants:
-        key += (constants, *[frozen(args[i]) for i in constants])
+        key += (constants, *[(type(args[i]), frozen(args[i])) for i in constants])
     if kwargs:
-        key += tuple([(name, frozen(x)) for name, x in kwargs.items()])
+        key += tuple([(name, type(x), frozen(x)) for name, x in kwargs.items()])
     return key
 
 
