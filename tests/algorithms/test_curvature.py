@@ -3,7 +3,7 @@ one against motions that are straight."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,15 +11,14 @@ import pytest
 from hypothesis import given, settings
 
 import phipsi as pp
-from phipsi.operators.dense import WEIGHTS
 from tests.algorithms.test_base_invariant import runge_kutta
 from tests.algorithms.test_under_actuated import along, polar, robots, still
+from tests.papers.oracles import Field, christoffel, gradient, riemann
 from tests.zoo import MOVING, ONE_DOF, State, close, forests, random_forest
 
 law = settings(max_examples=settings().max_examples // 12)
 COORDINATES = (*ONE_DOF, "universal", "cylindrical")
 """Hinges whose rates are those of coordinates."""
-Field = Callable[[np.ndarray], np.ndarray]
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -31,35 +30,6 @@ def interpreted() -> Iterator[None]:
 
 
 # ---- oracles ------------------------------------------------------------------------------------
-
-
-def gradient(f: Field, step: float = 2e-2) -> Field:
-    """∂f by each coordinate, on the last axis, by differences of order h⁸."""
-
-    def of(q: np.ndarray) -> np.ndarray:
-        steps = step * np.eye(q.shape[-1])
-        parts = [w / step * (f(q[..., None, :] + k * steps) - f(q[..., None, :] - k * steps))
-                 for k, w in enumerate(WEIGHTS, 1)]  # fmt: skip
-        return np.moveaxis(np.sum(parts, axis=0), q.ndim - 1, -1)
-
-    return of
-
-
-def symbols(metric: Field, q: np.ndarray) -> np.ndarray:
-    """[ij, l]."""
-    d = gradient(metric)(q)
-    return 0.5 * (np.einsum("jli->ijl", d) + np.einsum("ilj->ijl", d) - d)
-
-
-def riemann(metric: Field, q: np.ndarray) -> np.ndarray:
-    """R_hijk by its definition ([DL] 2)."""
-    dd, one = gradient(gradient(metric))(q), symbols(metric, q)
-    products = np.einsum("ijs,sl,hkl->hijk", one, np.linalg.inv(metric(q)), one)
-    second = (
-        np.einsum("hkij->hijk", dd) + np.einsum("ijhk->hijk", dd)
-        - np.einsum("hjik->hijk", dd) - np.einsum("ikhj->hijk", dd)
-    )  # fmt: skip
-    return 0.5 * second + products - np.einsum("hikj->hijk", products)
 
 
 def metric(robot: pp.Robot) -> Field:
@@ -138,7 +108,7 @@ def test_christoffel_symbols(robot: pp.Robot) -> None:
     first = pp.christoffel(robot, s.q)
     close(np.einsum("ijl,i,j->l", first, s.v, s.v), pp.bias_force(still(robot), s.q, s.v))
     assert (first == np.swapaxes(first, 0, 1)).all()
-    close(first, symbols(metric(robot), s.q), 1e-8)
+    close(first, christoffel(metric(robot), s.q), 1e-8)
     second = pp.christoffel(robot, s.q, kind="second")
     mass = pp.mass_matrix(robot, s.q)
     close(second @ mass, first, 1e-11 + 1e-14 * np.linalg.cond(mass))

@@ -179,8 +179,8 @@ def second_forms(robot: Robot, q: Any) -> tuple[Any, Any]:
         place[i, j] = place[j, i] = number
         symbols[:, number] = first[i, j]
     tangential = Pivot(np.asarray(mass_matrix(robot, q))).congruence(symbols)
-    every = np.ix_(place.ravel(), place.ravel())
-    return tuple(x[every].reshape((n,) * 4) for x in (Q - tangential, Q))  # type: ignore[return-value]
+    every, shape = np.ix_(place.ravel(), place.ravel()), (n,) * 4
+    return (Q - tangential)[every].reshape(shape), Q[every].reshape(shape)
 
 
 @program(joint_space=True)
@@ -192,15 +192,19 @@ def curvature(robot: Robot, q: Any) -> Any:
     It has nv²(nv² − 1)/12 independent entries. Needs rates of coordinates: no spherical, planar or
     free joints, and at most 8 freedoms. Returns (…, nv, nv, nv, nv), axes h, i, j, k. Cost O(N⁵).
     """
-    B, _ = second_forms(robot, q)
+    return _curved(second_forms(robot, q)[0])
+
+
+def _curved(B: Any) -> Any:
+    """R_hijk = B_ik,hj − B_ij,hk"""
     return B.transpose(2, 0, 3, 1) - B.transpose(2, 0, 1, 3)
 
 
 @program
 def bending(robot: Robot, q: Any) -> Any:
     """The largest entry of the curvature over the lengths of the second derivatives in it."""
-    _, Q = second_forms(robot, q)
-    R, n = np.asarray(curvature(robot, q)), range(robot.nv)
+    B, Q = second_forms(robot, q)
+    R, n = _curved(B), range(robot.nv)
     size = np.array([[np.sqrt(Q[i, j, i, j]) for j in n] for i in n], object).reshape(2 * (len(n),))
     parts = (
         np.abs(R[h, i, j, k]) / np.maximum(size[i, k] * size[h, j] + size[i, j] * size[h, k], TINY)

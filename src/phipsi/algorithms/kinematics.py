@@ -307,11 +307,6 @@ def gram_solve(
     return gram_inverse_product(robot, q, x, damping, names, weights)
 
 
-def _seen(V: Motion, alpha: Motion, classical: bool) -> Motion:
-    """The acceleration α of what moves with V, or its classical one, α + [0; ω × v]."""
-    return alpha + Motion(rot.zero(), rot.cross(V.angular, V.linear)) if classical else alpha
-
-
 # ---- frames -------------------------------------------------------------------------------------
 
 
@@ -337,3 +332,8 @@ def motion_of(x: Forest, name: str) -> Motion:
     """The velocity V of a named frame in its own axes, the bodies having theirs."""
     frame = x.robot.frame(name)
     return Motion.zero() if frame.body == WORLD else frame.placement.T @ x.body(frame.body).V
+
+
+def _seen(V: Motion, alpha: Motion, classical: bool) -> Motion:
+    """The acceleration α of what moves with V, or its classical one, α + [0; ω × v]."""
+    return alpha + Motion(rot.zero(), rot.cross(V.angular, V.linear)) if classical else alpha

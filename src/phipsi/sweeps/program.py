@@ -95,20 +95,8 @@ class Program(Generic[P, R]):
         self.options.update(dict.fromkeys(static, object))
         self._signature = inspect.signature(function)
         self._kernels: OrderedDict[Any, Kernel] = OrderedDict()
-        self._shortcuts = Shortcuts(self._general, self._places(parameters))
-
-    def _places(self, parameters: list[inspect.Parameter]) -> Places:
-        """What the positional arguments are."""
-        kinds = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
-        own = [p for p in parameters if p.kind in kinds]
-        return Places(
-            ["" if p.kind == kinds[0] else p.name for p in own],
-            [i for i, p in enumerate(own) if p.name in self.options],
-            [i for i, p in enumerate(own) if p.name in self.named],
-            [i for i, p in enumerate(own) if p.default is None and p.name not in self.options],
-            [p.name for p in own],
-            frozenset(p.name for p in own) - self.shapes.keys() - self.options.keys(),
-        )
+        places = Places.of(parameters, self.options, self.named, self.shapes)
+        self._shortcuts = Shortcuts(self._general, places)
 
     # ---- calling -------------------------------------------------------------------------------
 

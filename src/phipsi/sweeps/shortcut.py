@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Container, Hashable, Sequence
+from inspect import Parameter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,8 +12,6 @@ from phipsi.compile import Kernel
 from phipsi.model import Robot
 from phipsi.sweeps.arguments import are_names, frozen, is_dynamic
 
-MOST = 64
-"""Positional arguments of a program."""
 KEPT = 256
 """Shortcuts a program keeps, oldest dropped first."""
 
@@ -28,18 +27,38 @@ class Shortcut(NamedTuple):
 class Places(NamedTuple):
     """Which positional arguments, the robot being the first, are what."""
 
-    order: Sequence[str] = ()
-    """Their names, empty where there can be no keyword."""
-    options: Sequence[int] = ()
+    names: Sequence[str]
+    closed: int
+    """So many of them cannot be given by keyword."""
+    options: Sequence[int]
     """Options of the trace."""
-    truths: Sequence[int] = ()
+    truths: Sequence[int]
     """Truth values, or names."""
-    optional: Sequence[int] = ()
+    optional: Sequence[int]
     """Arrays that may be None."""
-    names: Sequence[str] = ()
-    """Their names."""
-    unknown: frozenset[str] = frozenset()
+    unknown: frozenset[str]
     """Names of arrays whose own axes are told by the first of them."""
+
+    @classmethod
+    def of(
+        cls,
+        parameters: Sequence[Parameter],
+        options: Container[str],
+        named: Container[str],
+        shapes: Container[str],
+    ) -> Places:
+        """Of the parameters of a program, given which are options, truth values, and of known
+        shapes."""
+        kinds = Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD
+        own = [p for p in parameters if p.kind in kinds]
+        return cls(
+            [p.name for p in own],
+            sum(p.kind == kinds[0] for p in own),
+            [i for i, p in enumerate(own) if p.name in options],
+            [i for i, p in enumerate(own) if p.name in named],
+            [i for i, p in enumerate(own) if p.default is None and p.name not in options],
+            frozenset(p.name for p in own if p.name not in shapes and p.name not in options),
+        )
 
 
 class Shortcuts:
@@ -49,7 +68,8 @@ class Shortcuts:
     def __init__(self, general: Callable[[Any, Any], Any], places: Places) -> None:
         self._general = general
         self._places = places
-        self._options = [tuple(i for i in places.options if i < n) for n in range(MOST)]
+        counts = range(len(places.names) + 1)
+        self._options = [tuple(i for i in places.options if i < n) for n in counts]
         """Where the options are among so many arguments."""
         self._known: dict[Hashable, Shortcut] = {}
 
@@ -104,15 +124,18 @@ class Shortcuts:
 
     def _in_order(self, args: Any, kwargs: Any) -> tuple[Any, Any]:
         """Keywords that are next in the order of positional arguments as such."""
-        named, order = dict(kwargs), self._places.order
-        while len(args) < len(order) and named.get(order[len(args)]) is not None:
-            args = (*args, named.pop(order[len(args)]))
+        named, places = dict(kwargs), self._places
+        for name in places.names[max(len(args), places.closed) :]:
+            if len(args) < places.closed or named.get(name) is None:
+                break
+            args = (*args, named.pop(name))
         return args, named
 
     def _constants(self, args: Any) -> tuple[int, ...]:
         """The positional arguments that are constants of the trace: options, names in the place of
         truth values, and arrays that are not there."""
-        n, places, found = len(args), self._places, self._options[min(len(args), MOST - 1)]
+        n, places = len(args), self._places
+        found = self._options[min(n, len(places.names))]
         for i in places.truths:
             if i < n and are_names(args[i]):
                 found += (i,)
