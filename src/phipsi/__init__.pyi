@@ -1,8 +1,10 @@
 """The public names and where they live; `__init__.py` imports each when it is first used."""
 
+from phipsi import control as control
 from phipsi import conventions as conventions
 from phipsi import interop as interop
 from phipsi import operators as operators
+from phipsi import simulation as simulation
 from phipsi.algorithms import Articulated as Articulated
 from phipsi.algorithms import Articulating as Articulating
 from phipsi.algorithms import Assembled as Assembled
@@ -113,6 +115,17 @@ from phipsi.model import combine as combine
 from phipsi.model import robots as robots
 from phipsi.model.load import load as load
 from phipsi.model.load import save as save
+from phipsi.simulation import Capture as Capture
+from phipsi.simulation import Change as Change
+from phipsi.simulation import Diverged as Diverged
+from phipsi.simulation import Failure as Failure
+from phipsi.simulation import Interrupted as Interrupted
+from phipsi.simulation import Limits as Limits
+from phipsi.simulation import Release as Release
+from phipsi.simulation import Trajectory as Trajectory
+from phipsi.simulation import limit_forces as limit_forces
+from phipsi.simulation import rollout as rollout
+from phipsi.simulation import simulate as simulate
 from phipsi.spatial import SingularError as SingularError
 from phipsi.spatial import Transform as Transform
 from phipsi.sweeps import Program as Program

@@ -14,12 +14,15 @@ from phipsi.compile.loops import CaseTracer, LoopBuilder, array_of, pick
 from phipsi.compile.trace import current, tracing
 
 
-def repeat(count: int, step: Callable[..., Any], carry: Any, rows: Any = None) -> tuple[Any, Any]:
+def repeat(
+    count: int, step: Callable[..., Any], carry: Any, rows: Any = None, every: int = 1
+) -> tuple[Any, Any]:
     """`count` rounds of `carry, y = step(carry, row)`; returns the last carry and all y.
 
     `carry` is an array or a tuple of arrays and keeps its shape; `rows` (count, …) gives each round
-    its row (None: the round's number); `y` is an array, stacked to (count, …). Inside a program
-    this is one loop however large `count` is; outside, an ordinary loop.
+    its row (None: the round's number); `y` is an array, stacked to (count / every, …): that of each
+    `every`-th round is kept. Inside a program this is one loop however large `count` is; outside,
+    an ordinary loop.
 
     >>> import numpy as np
     >>> repeat(4, lambda x, k: (x + k, x), np.zeros(1))
@@ -31,12 +34,14 @@ def repeat(count: int, step: Callable[..., Any], carry: Any, rows: Any = None) -
     rows = np.arange(float(count)) if rows is None else rows
     if len(rows) != count:
         raise ValueError(f"repeat: rows has {len(rows)} rows, needs {count}")
+    if count % every:
+        raise ValueError(f"repeat: count is {count}, needs a multiple of every, {every}")
     if current() is None:
         results = []
         for row in rows:
             carry, y = step(carry, row)
             results.append(y)
-        return carry, np.array(results)
+        return carry, np.array(results[every - 1 :: every])
     single = not isinstance(carry, tuple)
     state = [lift(x) for x in ((carry,) if single else carry)]
     start = [e for x in state for e in x.flat]
@@ -57,15 +62,16 @@ def repeat(count: int, step: Callable[..., Any], carry: Any, rows: Any = None) -
                 f"the step returned {[x.shape for x in after]}"
             )
         result = lift(y)
-        collected, each = loop.memory(count * result.size), loop.index(result.size * rounds)
+        kept_size = count // every * result.size
+        collected, each = loop.memory(kept_size), loop.index(result.size * (rounds // every))
         for j, value in enumerate(e for x in after for e in x.flat):
             case.write(Place(0, once, kept + j), value)
         for j, value in enumerate(result.flat):
             case.write(Place(0, each, collected + j), value)
     memory = loop.node()
     last = [pick(memory, kept + j) for j in range(len(start))]
-    results = [pick(memory, collected + j) for j in range(count * result.size)]
-    return _unpacked(last, state, single), _shaped(results, (count, *result.shape))
+    results = [pick(memory, collected + j) for j in range(kept_size)]
+    return _unpacked(last, state, single), _shaped(results, (count // every, *result.shape))
 
 
 def _row(loop: LoopBuilder, case: CaseTracer, rows: Any) -> Any:

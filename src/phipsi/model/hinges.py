@@ -48,6 +48,10 @@ class HingeKind:
     quaternion: int | None = None
     """Where in q the quaternion begins, if there is one."""
 
+    flow: Callable[[Any, Any, Any], Sequence[Any]] = lambda h, q, v: v
+    """The rate of q where the hinge moves with v."""
+    group: bool = False
+    """Does q move along the group of H*, which is constant then (else by addition)?"""
     projection: Callable[[Any, Transform], Transform] | None = None
     """The pose of the hinge nearest to a relative pose, where it takes no coordinates."""
 
@@ -156,7 +160,7 @@ def _planar_coordinates(h: Any, pose: Transform) -> Sequence[Any]:
 
 def _planar_pose(h: Any, q: Any) -> Transform:
     normal, first, second = h.axes
-    return Transform(Rotation.about(normal, q[2]), first * q[0] + second * q[1])
+    return Transform(Rotation.about(normal, q[2]), np.dot(np.stack([first, second], 1), q[:2]))
 
 
 def _planar_back(q: Any) -> Sequence[Any]:
@@ -184,6 +188,19 @@ def _planar_difference(h: Any, q0: Any, q1: Any) -> Sequence[Any]:
     local = rot.vector(c * dx + s * dy, c * dy - s * dx, zero)
     vx, vy, _ = rot.log_translation(turn, local)
     return [turn[2], vx, vy]
+
+
+def _planar_flow(h: Any, q: Any, v: Any) -> Sequence[Any]:
+    s, c = np.sin(q[2]), np.cos(q[2])
+    return [c * v[1] - s * v[2], s * v[1] + c * v[2], v[0]]
+
+
+def _ball_flow(h: Any, q: Any, v: Any) -> Sequence[Any]:
+    return [0.5 * x for x in rot.multiply(q, [0.0, *v])]
+
+
+def _free_flow(h: Any, q: Any, v: Any) -> Sequence[Any]:
+    return [*(rot.from_quaternion(q[3:]) @ v[3:]), *_ball_flow(h, q[3:], v[:3])]
 
 
 def _ball_advance(h: Any, q: Any, dv: Any) -> Sequence[Any]:
@@ -281,7 +298,7 @@ KINDS: dict[str, HingeKind] = {
                 axes=lambda axes: (-axes[0], axes[1], -axes[2]),
             ),
             neutral=(0.0, 0.0, 0.0), advance=_planar_advance, difference=_planar_difference,
-            angles=(False, False, True), rates=(2, -1, -1),
+            angles=(False, False, True), rates=(2, -1, -1), flow=_planar_flow, group=True,
         ),
         HingeKind(
             "spherical", 4, 3, 0,
@@ -295,7 +312,7 @@ KINDS: dict[str, HingeKind] = {
             ),
             neutral=(1.0, 0.0, 0.0, 0.0), advance=_ball_advance, difference=_ball_difference,
             projection=lambda h, pose: Transform(pose.R, rot.zero()), rates=(-1,) * 3,
-            quaternion=0,
+            quaternion=0, flow=_ball_flow, group=True,
         ),
         HingeKind(
             "free", 7, 6, 0,
@@ -306,7 +323,7 @@ KINDS: dict[str, HingeKind] = {
             reversal=Reversal((None,) * 7, (None,) * 6, alike=(0, 1, 2), mixed=_free_back),
             neutral=(0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0),
             advance=_free_advance, difference=_free_difference, quaternion=3,
-            projection=lambda h, pose: pose, rates=(-1,) * 6,
+            projection=lambda h, pose: pose, rates=(-1,) * 6, flow=_free_flow, group=True,
         ),
     )
 }  # fmt: skip

@@ -205,6 +205,12 @@ class Robot:
             out[self.hinge(name).v] = True
         return out
 
+    @cached_property
+    def driven(self) -> np.ndarray:
+        """Which freedoms motors drive, truth values (nv,): effort not 0, and no free hinge."""
+        out = np.asarray(self.joint_data("effort") != 0.0)
+        return out & ~self.mask(*(h.name for h in self.hinges if h.kind.name == "free"))
+
     def hinge_of(self, freedom: int) -> Hinge:
         """The hinge that has the freedom of that number in v."""
         for h in self.hinges:
@@ -268,21 +274,46 @@ class Robot:
         Moves along the hinge's own group: quaternions stay unit, a free body follows its screw.
         Batched, and traceable inside programs.
         """
-        return self._hinge_by_hinge("advance", self.nq, ("q", q, self.nq), ("dv", dv, self.nv))
+        return self._hinge_by_hinge(lambda h: h.kind.advance, "q", ("q", q, "q"), ("dv", dv, "v"))
 
     def difference(self, q0: Any, q1: Any) -> Any:
         """The displacement dv, (…, nv), with `integrate(q0, dv)` = q1 (rotations at most π)."""
-        return self._hinge_by_hinge("difference", self.nv, ("q0", q0, self.nq), ("q1", q1, self.nq))
+        return self._hinge_by_hinge(
+            lambda h: h.kind.difference, "v", ("q0", q0, "q"), ("q1", q1, "q")
+        )
 
-    def _hinge_by_hinge(self, what: str, size: int, *arguments: tuple[str, Any, int]) -> Any:
-        first, second = (self._coordinates(*argument) for argument in arguments)
+    def flow(self, q: Any, v: Any) -> Any:
+        """The rate of q, (…, nq), where the robot moves with v."""
+        return self._hinge_by_hinge(lambda h: h.kind.flow, "q", ("q", q, "q"), ("v", v, "v"))
+
+    def bracket(self, u: Any, x: Any) -> Any:
+        """[u, x] of velocities, hinge by hinge, (…, nv): zero where q moves by addition."""
+        return self._hinge_by_hinge(_of_group("bracket"), "v", ("u", u, "v"), ("x", x, "v"))
+
+    def coadjoint(self, u: Any, p: Any) -> Any:
+        """ad*_u p of momenta, hinge by hinge, (…, nv): (ad*_u p)·x = p·[u, x]."""
+        return self._hinge_by_hinge(_of_group("coadjoint"), "v", ("u", u, "v"), ("p", p, "v"))
+
+    def inboard(self, q: Any, p: Any) -> Any:
+        """Joint momenta, (…, nv), each in the frame that its hinge turns in: of a free base about
+        the origin of the world."""
+        return self._hinge_by_hinge(_of_group("inboard"), "v", ("q", q, "q"), ("p", p, "v"))
+
+    def outboard(self, q: Any, p: Any) -> Any:
+        """The inverse of `inboard`."""
+        return self._hinge_by_hinge(_of_group("outboard"), "v", ("q", q, "q"), ("p", p, "v"))
+
+    def _hinge_by_hinge(self, function: Any, space: str, *arguments: tuple[str, Any, str]) -> Any:
+        """function(hinge)(hinge, part, part) of every hinge's parts of two arrays over "q" or "v",
+        as an array over `space`."""
+        sizes = {"q": self.nq, "v": self.nv}
+        first, second = (self._coordinates(name, x, sizes[of]) for name, x, of in arguments)
         shape = np.broadcast_shapes(first.shape[:-1], second.shape[:-1])
-        out = np.empty((*shape, size), np.result_type(first, second))
+        out = np.empty((*shape, sizes[space]), np.result_type(first, second))
         for h in self.hinges:
-            x = first[..., h.q]
-            y = second[..., h.v if what == "advance" else h.q]
-            result = getattr(h.kind, what)(h, _split(x), _split(y))
-            where = h.q if what == "advance" else h.v
+            x, y = first[..., getattr(h, arguments[0][2])], second[..., getattr(h, arguments[1][2])]
+            where = getattr(h, space)
+            result = function(h)(h, _split(x), _split(y))
             for k, value in zip(range(where.start, where.stop), result, strict=True):
                 out[..., k] = value
         return out.view(type(second) if type(first) is np.ndarray else type(first))
@@ -386,6 +417,12 @@ class Robot:
         from phipsi.model.display import html
 
         return html(self)
+
+
+def _of_group(what: str) -> Any:
+    from phipsi.model import group
+
+    return lambda h: getattr(group, what)
 
 
 def _split(x: Any) -> Any:

@@ -212,7 +212,7 @@ class Program(Generic[P, R]):
             for name, x in zip(self.parameters, values, strict=True)
         }
 
-    def _is_option(self, name: str, value: Any) -> bool:
+    def is_option(self, name: str, value: Any) -> bool:
         """Is the argument an option of the trace (else an input)?"""
         if name in self.options:
             if not isinstance(value, self.options[name]):
@@ -231,7 +231,7 @@ class Program(Generic[P, R]):
         leaves: list[tuple[str, Leaf | tuple[Leaf, ...]]] = []
         values: list[Any] = []
         for name, value in arguments.items():
-            if self._is_option(name, value):
+            if self.is_option(name, value):
                 value = frozen(value)
                 if not isinstance(value, Hashable):
                     kind = type(value).__name__
@@ -244,7 +244,7 @@ class Program(Generic[P, R]):
             else:
                 numbers = as_truths if name in self.named else as_numbers
                 array = numbers(f"{self.name}: {name}", value)
-                leaves.append((name, Leaf(name, self._core(robot, name, array.shape[-1:]))))
+                leaves.append((name, Leaf(name, self.core(robot, name, array.shape[-1:]))))
                 values.append(array)
         return tuple(static), tuple(leaves), values
 
@@ -265,8 +265,8 @@ class Program(Generic[P, R]):
                         f"{self.name}.compile cannot know the shape of {name!r}; "
                         f"pass an example, {name}=np.zeros(...)"
                     )
-                leaves.append((name, Leaf(name, self._core(robot, name, ()))))
-            elif self._is_option(name, value):
+                leaves.append((name, Leaf(name, self.core(robot, name, ()))))
+            elif self.is_option(name, value):
                 static[name] = frozen(value)
             elif isinstance(value, Mapping):
                 leaves.append((name, tuple(Leaf(k, np.shape(v)) for k, v in value.items())))
@@ -277,7 +277,8 @@ class Program(Generic[P, R]):
                 leaves.append((name, Leaf(name, self._checked(robot, name, shape))))
         return static, tuple(leaves)
 
-    def _core(self, robot: Robot, name: str, default: tuple[int, ...]) -> tuple[int, ...]:
+    def core(self, robot: Robot, name: str, default: tuple[int, ...]) -> tuple[int, ...]:
+        """The shape of an input without its batch; `default` where the program does not say."""
         if name not in self.shapes:
             return default
         sizes = (getattr(robot, d) if isinstance(d, str) else d for d in self.shapes[name])
@@ -289,7 +290,7 @@ class Program(Generic[P, R]):
         """Run as a part of the program being traced."""
         traced: dict[str, Any] = {}
         for name, value in arguments.items():
-            if self._is_option(name, value):
+            if self.is_option(name, value):
                 traced[name] = value
             elif isinstance(value, Mapping):
                 traced[name] = {k: lift(v) for k, v in value.items()}
@@ -303,7 +304,7 @@ class Program(Generic[P, R]):
         return pack([lift(x) if np.ndim(x) else lift(x)[()] for _, x in leaves])
 
     def _checked(self, robot: Robot, name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
-        expected = self._core(robot, name, shape)
+        expected = self.core(robot, name, shape)
         if shape != expected:
             raise ValueError(f"{self.name}: {name} has shape {shape}, needs {expected}")
         return shape

@@ -1,0 +1,29 @@
+"""Simulation: closed loops over time, one robot or many, and the trajectories they give."""
+
+from phipsi.simulation.adaptive import ADAPTIVE
+from phipsi.simulation.coordinates import COORDINATES
+from phipsi.simulation.events import Capture, Change, Event, Failure, Release
+from phipsi.simulation.methods import METHODS
+from phipsi.simulation.plant import Limits, limit_forces
+from phipsi.simulation.simulate import Diverged, Interrupted, rollout, simulate
+from phipsi.simulation.trajectory import Sample, Trajectory, TrajectoryError
+
+__all__ = [
+    "ADAPTIVE",
+    "COORDINATES",
+    "METHODS",
+    "Capture",
+    "Change",
+    "Diverged",
+    "Event",
+    "Failure",
+    "Interrupted",
+    "Limits",
+    "Release",
+    "Sample",
+    "Trajectory",
+    "TrajectoryError",
+    "limit_forces",
+    "rollout",
+    "simulate",
+]

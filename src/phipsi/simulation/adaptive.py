@@ -1,0 +1,57 @@
+"""Steps of their own choosing: SciPy's integrators on the compiled right-hand side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from phipsi.model import Robot
+from phipsi.simulation.loop import Loop, derivative
+
+ADAPTIVE = MappingProxyType(
+    {"dop853": "DOP853", "rk45": "RK45", "radau": "Radau", "lsoda": "LSODA"}
+)
+"""Our names of them, and SciPy's."""
+ACCURACY = {"rtol": 1e-10, "atol": 1e-12}
+
+Steps = Callable[[int, int, int], Iterator[tuple[int, np.ndarray, np.ndarray]]]
+
+
+def solve(
+    robot: Robot, loop: Loop, method: str, clock: Any, phase: Any, memory: Any, values: Any,
+    masks: tuple[Any, Any],
+) -> Steps:  # fmt: skip
+    """The samples (now, until] of one motion, chunk by chunk: the first one's number, q and v."""
+    try:
+        from scipy.integrate import solve_ivp
+    except ImportError:
+        raise ImportError(
+            f"method {method!r} needs SciPy: pip install 'phipsi[sim]', or use method='rk4'"
+        ) from None
+    if phase.q.ndim > 1:
+        raise ValueError(f"method {method!r} takes one state, not a batch; use method='rk4'")
+    if memory is not None:
+        raise ValueError(f"method {method!r} takes no controller with a memory; use method='rk4'")
+    nq = robot.nq
+
+    def rate(t: float, y: np.ndarray) -> np.ndarray:
+        return np.asarray(
+            derivative(robot, y[:nq], y[nq:], t, clock.dt, None, *masks, values, loop=loop)
+        )
+
+    def steps(now: int, until: int, chunk: int) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
+        y = np.concatenate([phase.q, phase.v])
+        for first in range(now, until, chunk):
+            at = clock.time(np.arange(first, min(first + chunk, until) + 1))
+            found = solve_ivp(rate, (at[0], at[-1]), y, ADAPTIVE[method], at, **ACCURACY)
+            if not found.success:
+                raise ArithmeticError(f"{method} gave up at t = {found.t[-1]:g} s: {found.message}")
+            q, v = np.split(found.y.T, [nq], axis=-1)
+            q = robot.integrate(q, np.zeros(robot.nv))
+            y = np.concatenate([q[-1], v[-1]])
+            yield first + 1, q[1:], v[1:]
+
+    return steps

@@ -1,0 +1,177 @@
+"""Trajectories as CSV (RFC 4180, UTF-8): a header of names with units, then a row per sample.
+
+The columns: the place in the batch (row, or row0, row1, …), t, q, v, tau, poses of frames, signals,
+and what follows from the states (energies, momentum, centre of mass), which is not read back. Every
+number is written such that it is read back bit for bit.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from array import array
+from collections.abc import Iterable
+from math import prod
+from typing import BinaryIO, NamedTuple
+
+import numpy as np
+
+from phipsi.model import Robot
+from phipsi.model.untrusted import quoted
+from phipsi.simulation import columns as c
+from phipsi.simulation.trajectory import Trajectory, TrajectoryError
+
+TIME = c.Label("t", "s")
+_SIGNAL = re.compile(r"signal\.(?P<name>.+?)(?:\.(?P<part>[0-9]{1,6}))?(?: \[(?P<unit>[^][]*)\])?")
+
+
+def write(x: Trajectory, file: BinaryIO) -> None:
+    """Write a trajectory. Names are quoted and begin with our own words: no program takes one for
+    a formula."""
+    columns = [*c.states(x), *c.reported(x), *c.derived(x)]
+    rows = c.levels(x.batch) if x.batch else []
+    header = [*rows, str(TIME), *(str(column.label) for column in columns)]
+    if x.batch and 0 in (*x.batch, len(x)):
+        raise TrajectoryError("a batch without rows cannot be CSV; save it as .npz")
+    layout = Layout.read(header, x.robot)
+    signals = {name: (x.signals[name].shape[len(x.batch) + 1 :]) for name in x.signals}
+    if (layout.frames, layout.signals, layout.units) != (list(x.frames), signals, dict(x.units)):
+        raise TrajectoryError(
+            "the signals have names that CSV cannot tell apart, or no numbers; save it as .npz"
+        )
+    names = io.StringIO()
+    csv.writer(names, quoting=csv.QUOTE_ALL).writerow(header)
+    file.write(names.getvalue().encode())
+    for index in np.ndindex(x.batch):
+        lead = "".join(f"{k}," for k in index)
+        table = np.stack([x.t, *(column.values[index] for column in columns)], axis=1)
+        for row in table:
+            file.write(f"{lead}{','.join(map(repr, row.tolist()))}\r\n".encode())
+
+
+class Layout(NamedTuple):
+    """What the columns after q, v and tau are: frames, 12 columns each, and shapes of signals; how
+    many there are of rows of a batch."""
+
+    axes: int
+    frames: list[str]
+    signals: dict[str, tuple[int, ...]]
+    units: dict[str, str]
+
+    @classmethod
+    def read(cls, header: list[str], robot: Robot) -> Layout:
+        """Of the header of a file."""
+        axes = header.index(str(TIME)) if str(TIME) in header else 0
+        own = [TIME, *c.coordinates(robot), *c.freedoms(robot), *c.forces(robot)]
+        wanted = [*(c.levels((1,) * axes) if axes else []), *map(str, own)]
+        for k, name in enumerate(wanted):
+            if k >= len(header) or header[k] != name:
+                found = quoted(header[k]) if k < len(header) else "missing"
+                raise TrajectoryError(
+                    f"column {k + 1} is {found}, but a trajectory of robot {robot.name!r} has "
+                    f"{quoted(name)} there"
+                )
+        derived = [*map(str, (*c.ENERGIES, *c.MOMENTUM, *c.CENTER))]
+        rest = header[len(wanted) :]
+        if rest[-len(derived) :] == derived:
+            rest = rest[: -len(derived)]
+        layout = cls(axes, [], {}, {})
+        while rest and rest[0].startswith("frame."):
+            layout.frames.append(_frame(rest))
+            rest = rest[len(c.POSE) :]
+        for name in rest:
+            layout.add(name)
+        return layout
+
+    def add(self, header: str) -> None:
+        """A column of a signal."""
+        match = _SIGNAL.fullmatch(header)
+        if match is None:
+            raise TrajectoryError(f"the column {quoted(header)} is unknown; remove it")
+        name, part, unit = match["name"], match["part"], match["unit"]
+        if part is None and name not in self.signals:
+            self.signals[name] = ()
+        elif part is not None and self.signals.get(name, (0,)) == (int(part),):
+            self.signals[name] = (int(part) + 1,)
+        else:
+            raise TrajectoryError(f"the column {quoted(header)} is twice, or out of order")
+        if unit is not None:
+            self.units[name] = unit
+
+
+def _frame(header: list[str]) -> str:
+    """The name of the frame whose pose comes next."""
+    part, unit, _ = c.POSE[0]
+    name = header[0].removeprefix("frame.").removesuffix(f".{part} [{unit}]")
+    wanted = [str(c.Label(f"frame.{name}.{part}", unit)) for part, unit, _ in c.POSE]
+    if header[: len(wanted)] != wanted:
+        raise TrajectoryError(f"after the column {quoted(header[0])} the rest of a pose is missing")
+    return name
+
+
+def read(file: BinaryIO, robot: Robot) -> Trajectory:
+    """Read a trajectory of a robot."""
+    try:
+        with io.TextIOWrapper(file, encoding="utf-8-sig", newline="") as text:
+            lines = csv.reader(text, strict=True)
+            header = next(lines, [])
+            layout = Layout.read(header, robot)
+            table = _numbers(lines, len(header))
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise TrajectoryError(f"it is no CSV text: {quoted(str(error))}") from None
+    batch, t = _batch(table, layout.axes)
+    table = table.reshape(*batch, len(t), len(header))[..., layout.axes + 1 :]
+    start = 0
+
+    def take(count: int) -> np.ndarray:
+        nonlocal start
+        start += count
+        return table[..., start - count : start]
+
+    q, v, tau = take(robot.nq), take(robot.nv), take(robot.nv)
+    frames = {name: _pose(take(len(c.POSE))) for name in layout.frames}
+    signals = {
+        name: take(shape[0]) if shape else take(1)[..., 0] for name, shape in layout.signals.items()
+    }
+    return Trajectory(robot, t, q, v, tau, frames, signals, layout.units)
+
+
+def _numbers(lines: Iterable[list[str]], width: int) -> np.ndarray:
+    """The rows of numbers, (rows, width)."""
+    values = array("d")
+    for number, row in enumerate(lines, start=2):
+        if len(row) != width:
+            raise TrajectoryError(
+                f"row {number} has {len(row)} cells, needs {width}; is it cut off?"
+            )
+        try:
+            values.extend(map(float, row))
+        except ValueError as error:
+            raise TrajectoryError(f"row {number}: {quoted(str(error))}") from None
+    return np.frombuffer(values, float).reshape(-1, width) if values else np.empty((0, width))
+
+
+def _batch(table: np.ndarray, axes: int) -> tuple[tuple[int, ...], np.ndarray]:
+    """The shape of the batch, and the instants that all its rows share."""
+    rows, t = table[:, :axes], table[:, axes]
+    if not axes:
+        return (), t
+    last = rows[-1] if len(rows) and np.isfinite(rows[-1]).all() else np.full(axes, -1.0)
+    batch = tuple(int(x) + 1 for x in last)
+    count = prod(batch)
+    if min(batch) < 1 or len(t) % count:
+        raise TrajectoryError("the rows of the batch are incomplete")
+    t = t.reshape(count, -1)
+    each = np.array(list(np.ndindex(batch)), float).repeat(t.shape[1], axis=0)
+    if not np.array_equal(rows, each) or (t != t[0]).any():
+        raise TrajectoryError("the rows of the batch are incomplete, or differ in their times")
+    return batch, t[0]
+
+
+def _pose(x: np.ndarray) -> np.ndarray:
+    pose = np.zeros((*x.shape[:-1], 4, 4))
+    pose[..., 3, 3] = 1.0
+    for k, (_, _, place) in enumerate(c.POSE):
+        pose[(..., *place)] = x[..., k]
+    return pose

@@ -1,0 +1,229 @@
+"""Trajectories in files: `.npz`, which holds everything, and `.csv` for other programs.
+
+An `.npz` is a zip of plain arrays, uncompressed: t, q, v, tau, dt, event_times, `frame.NAME`,
+`signal.NAME`, and as UTF-8 bytes `robot`, in phipsi's own JSON, and `about`, the names and words.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import stat
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from math import prod
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from phipsi.model import ModelError, Robot
+from phipsi.model.json import from_json, to_json
+from phipsi.model.untrusted import quoted
+from phipsi.simulation import csv
+from phipsi.simulation.trajectory import Trajectory, TrajectoryError
+
+VERSION = 1
+"""The version of the `.npz` files that this library writes and reads."""
+MAX_TEXT = 64_000_000
+"""No longer text is read from an `.npz` [bytes]."""
+MAX_MEMBERS = 10_000
+"""No `.npz` with more arrays is read."""
+SUFFIXES = (".npz", ".csv")
+
+
+def save(trajectory: Trajectory, path: str | os.PathLike[str]) -> None:
+    """Write a trajectory; the suffix says how."""
+    write = _write_npz if _suffix(path) == ".npz" else csv.write
+    with atomic(path) as file:
+        write(trajectory, file)
+
+
+def load(path: str | os.PathLike[str], robot: Robot | None = None) -> Trajectory:
+    """Read a trajectory; the suffix says how."""
+    suffix, shown = _suffix(path), quoted(str(path), 200)
+    if suffix == ".csv" and robot is None:
+        raise TrajectoryError(f"{shown} is CSV, which holds no robot; give it, robot=...")
+    _check_regular(path, shown)
+    try:
+        with open(path, "rb") as file:
+            return (
+                _read_npz(file, robot)
+                if robot is None or suffix == ".npz"
+                else csv.read(file, robot)
+            )
+    except (TrajectoryError, ModelError) as error:
+        raise TrajectoryError(f"{shown}: {error}") from None
+    except OSError as error:
+        raise TrajectoryError(f"{shown} cannot be read: {error.strerror or error}") from None
+
+
+def _suffix(path: str | os.PathLike[str]) -> str:
+    suffix = Path(path).suffix.lower()
+    if suffix not in SUFFIXES:
+        raise TrajectoryError(
+            f"{quoted(str(path), 200)} ends with {quoted(suffix)}; a trajectory is a file "
+            f"{' or '.join(SUFFIXES)}"
+        )
+    return suffix
+
+
+def _check_regular(path: str | os.PathLike[str], shown: str) -> None:
+    try:
+        mode = Path(path).stat().st_mode
+    except FileNotFoundError:
+        raise FileNotFoundError(f"there is no file {shown}") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise TrajectoryError(f"{shown} cannot be read: {reason}") from None
+    if not stat.S_ISREG(mode):
+        what = "a directory" if stat.S_ISDIR(mode) else "not a regular file"
+        raise TrajectoryError(f"{shown} is {what}; give a file that a trajectory was saved in")
+
+
+@contextmanager
+def atomic(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """A file to write that takes its place when it is complete; else the old one, or none, stays.
+
+    Whatever stops the writing (a full disk, Ctrl-C) leaves nothing behind.
+    """
+    shown = quoted(str(path), 200)
+    try:
+        path = Path(os.path.realpath(path))
+        if path.is_dir():
+            raise IsADirectoryError(f"{shown} is a directory; give the name of a file in it")
+    except ValueError as error:
+        raise OSError(f"{shown} is no path: {error}") from None
+    draft = path.with_name(f".{path.name[:50]}.{secrets.token_hex(8)}.tmp")
+    try:
+        with open(draft, "xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(draft, path)
+    except OSError as error:
+        if error.errno is None:
+            raise
+        raise type(error)(f"{shown} cannot be written: {os.strerror(error.errno)}") from None
+    finally:
+        with suppress(OSError):
+            draft.unlink(missing_ok=True)
+
+
+# ---- npz ---------------------------------------------------------------------------------------
+
+
+def _write_npz(x: Trajectory, file: BinaryIO) -> None:
+    about = {
+        "phipsi_trajectory": VERSION,
+        "method": x.method,
+        "passive": x.passive,
+        "frames": list(x.frames),
+        "signals": list(x.signals),
+        "units": dict(x.units),
+        "events": [text for _, text in x.events],
+    }
+    arrays = {"t": x.t, "q": x.q, "v": x.v, "tau": x.tau, "dt": np.float64(x.dt)}
+    arrays["event_times"] = np.array([time for time, _ in x.events], float)
+    arrays |= {f"frame.{name}": value for name, value in x.frames.items()}
+    arrays |= {f"signal.{name}": value for name, value in x.signals.items()}
+    for name, text in (("robot", to_json(x.robot)), ("about", json.dumps(about))):
+        arrays[name] = np.frombuffer(text.encode(), np.uint8)
+    np.savez(file, **arrays)
+
+
+def _read_npz(file: BinaryIO, robot: Robot | None) -> Trajectory:
+    arrays = _arrays(file)
+    about = _about(arrays)
+    for name in ("t", "q", "v", "tau", "dt", "event_times", "robot"):
+        if name not in arrays:
+            raise TrajectoryError(f"the file lacks the array {name!r}; it is no trajectory")
+    names = {what: _words(about, what) for what in ("frames", "signals", "events")}
+    given = {
+        what: {name: _taken(arrays, f"{what[:-1]}.{name}") for name in names[what]}
+        for what in ("frames", "signals")
+    }
+    times, dt, units = arrays["event_times"], arrays["dt"], about.get("units")
+    if times.shape != (len(names["events"]),) or dt.shape or not isinstance(units, dict):
+        raise TrajectoryError("events, dt or units are damaged")
+    return Trajectory(
+        from_json(_text(arrays, "robot")) if robot is None else robot,
+        *(arrays[name] for name in ("t", "q", "v", "tau")),
+        frames=given["frames"],
+        signals=given["signals"],
+        units={str(name): str(unit) for name, unit in units.items()},
+        events=tuple(zip(times.tolist(), names["events"], strict=True)),
+        method=str(about.get("method")),
+        dt=float(dt),
+        passive=bool(about.get("passive")),
+    )
+
+
+def _arrays(file: BinaryIO) -> dict[str, np.ndarray]:
+    """The arrays in the zip. As nothing is compressed, none can be larger than the file."""
+    size = os.fstat(file.fileno()).st_size
+    try:
+        with zipfile.ZipFile(file) as archive:
+            members = archive.infolist()
+            if any(m.compress_type != zipfile.ZIP_STORED or m.flag_bits & 1 for m in members):
+                raise TrajectoryError("its arrays are compressed; phipsi writes them plain")
+            if len(members) > MAX_MEMBERS or sum(m.file_size for m in members) > size:
+                raise TrajectoryError("it promises more data than it has")
+            return {m.filename.removesuffix(".npy"): _array(archive, m) for m in members}
+    except (zipfile.BadZipFile, EOFError, ValueError, NotImplementedError, SyntaxError) as error:
+        if isinstance(error, TrajectoryError):
+            raise
+        raise TrajectoryError(f"it is damaged, or no .npz file: {quoted(str(error))}") from None
+
+
+def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> np.ndarray:
+    with archive.open(member) as file:
+        version = np.lib.format.read_magic(file)
+        if version != (1, 0):
+            raise TrajectoryError(f"the array {quoted(member.filename)} has an unknown format")
+        shape, fortran, dtype = np.lib.format.read_array_header_1_0(file)
+        data = file.read()
+    if dtype not in (np.dtype("<f8"), np.dtype("u1")) or prod(shape) * dtype.itemsize != len(data):
+        raise TrajectoryError(
+            f"the array {quoted(member.filename)} is {dtype} of shape {shape}, which is not what "
+            "a trajectory holds, or it is cut off"
+        )
+    return np.frombuffer(data, dtype).reshape(shape, order="F" if fortran else "C")
+
+
+def _about(arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+    try:
+        about = json.loads(_text(arrays, "about"))
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, TrajectoryError):
+            raise
+        raise TrajectoryError(f"the words in it are no JSON: {quoted(str(error))}") from None
+    version = about.get("phipsi_trajectory") if isinstance(about, dict) else None
+    if version != VERSION:
+        raise TrajectoryError(
+            f"it has format version {quoted(version)}, but this library reads version {VERSION}"
+        )
+    return about
+
+
+def _words(about: Mapping[str, Any], key: str) -> list[str]:
+    words = about.get(key)
+    if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+        raise TrajectoryError(f"its list of {key} is {quoted(words)}, needs texts")
+    return words
+
+
+def _text(arrays: dict[str, np.ndarray], name: str) -> str:
+    array = _taken(arrays, name)
+    if array.dtype != np.uint8 or array.size > MAX_TEXT:
+        raise TrajectoryError(f"the array {name!r} is no text of at most {MAX_TEXT:,} bytes")
+    return array.tobytes().decode()
+
+
+def _taken(arrays: dict[str, np.ndarray], name: str) -> np.ndarray:
+    try:
+        return arrays[name]
+    except KeyError:
+        raise TrajectoryError(f"it has no array {quoted(name)}; it is no trajectory") from None
