@@ -23,6 +23,7 @@ from benchmarks.narrow import narrow
 from benchmarks.operational import base_invariant, operational
 from benchmarks.operators import operators
 from benchmarks.precision import precision
+from benchmarks.rollouts import rollouts
 from benchmarks.single import single
 from benchmarks.split import prices, split
 from benchmarks.tables import Section, terminal
@@ -32,7 +33,7 @@ SUBJECTS: dict[str, Callable[[Effort], Section]] = {
     f.__name__: f
     for f in (forward, inverse, operators, narrow, mass, bandwidth, precision, single, batches,
               threads, chains, operational, base_invariant, constraints, inverse_kinematics,
-              split, prices, compilation, imports)
+              split, prices, rollouts, compilation, imports)
 }  # fmt: skip
 
 

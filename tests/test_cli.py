@@ -6,13 +6,16 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 import phipsi
-from phipsi.cli import app, demo
+from phipsi.cli import app, bench, demo, doctor, peers
+from phipsi.cli.show import programs
 from phipsi.operators.reading import parse
 
+COMMANDS = ("demo", "info", "robots", "explain", "show", "bench", "doctor", "cache")
 LINK = """<link name="{name}"><inertial><mass value="2"/><origin xyz="0 0 1"/>
 <inertia ixx="{ixx}" iyy="0.2" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial></link>"""
 STICK = """<robot name="stick">{links}<joint name="pivot" type="continuous">
@@ -42,7 +45,7 @@ def write(path: Path, text: str) -> str:
 def test_help_names_every_command():
     result = invoke("--help")
     assert result.exit_code == 0
-    for command in ("demo", "info", "robots", "explain", "doctor", "--version"):
+    for command in (*COMMANDS, "--version"):
         assert command in result.stdout
     assert invoke().stdout == result.stdout
 
@@ -125,11 +128,163 @@ def test_explain_says_why_there_is_no_recursion():
     assert result.exit_code == 0 and "No recursion computes it: " in result.stdout
 
 
-def test_explain_help_has_an_example_that_works():
-    text = " ".join(invoke("explain", "--help").stdout.split())
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_help_has_an_example_that_works(command: str, quick: None):
+    text = " ".join(invoke(command, "--help").stdout.split())
     example = text.split("For example: ")[1].split(" ╭")[0].split(" Arguments")[0]
-    _, command, *arguments = shlex.split(example)
+    _, same, *arguments = shlex.split(example)
+    assert same == command
     assert invoke(command, *arguments).exit_code == 0
+
+
+def test_show_prints_what_python_does():
+    robot = phipsi.robots.space_arm()
+    shown = invoke("show", "forward_dynamics", "space_arm").stdout
+    assert shown == phipsi.forward_dynamics.show(robot) + "\n"
+    for stage in ("operators", "sweeps", "graph", "llvm"):
+        options = ("--option", "frame=tool", "--option", "reference=world", "--stage", stage)
+        shown = invoke("show", "jacobian", "space_arm", *options).stdout
+        assert shown == phipsi.jacobian.show(robot, stage, frame="tool", reference="world") + "\n"
+
+
+def test_show_as_json_counts_operations():
+    robot = phipsi.robots.space_arm()
+    options = ("--option", "external=tool", "--json")
+    found = json.loads(invoke("show", "pp.forward_dynamics", "space_arm", *options).stdout)
+    graph = phipsi.forward_dynamics.graph(robot, external={"tool": np.zeros(6)})
+    assert found["operations"] == graph.operations == sum(found["count"].values())
+    assert found["text"].startswith("forward_dynamics on 'space_arm'")
+
+
+@pytest.mark.parametrize(
+    ("program", "robot", "option"),
+    [
+        ("hybrid_dynamics", "space_arm", "active=elbow_pitch, wrist_roll"),
+        ("accelerations", "space_arm", "classical=yes"),
+        ("operational_inertia", "space_arm", "frames=tool,mount"),
+        ("closed_chain_dynamics", "four_bar", "loops=coupler_tip:rocker_tip:revolute"),
+        ("grasp_dynamics", "four_bar", "grasps=coupler_tip:rocker_tip:point"),
+        ("close_loops", "four_bar", "loops=coupler_tip:rocker_tip"),
+    ],
+)
+def test_show_reads_options_of_every_kind(program: str, robot: str, option: str):
+    result = invoke("show", program, robot, "--option", option)
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout.startswith(f"{program} on {robot!r}: ")
+
+
+def test_show_knows_every_public_program():
+    known = programs()
+    assert {"forward_dynamics", "mass_matrix", "curvature"} <= set(known)
+    for program in known.values():
+        assert isinstance(program, phipsi.Program)
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Clocks that take no time, and few imports to time."""
+    monkeypatch.setattr(bench, "ROUNDS", 1)
+    monkeypatch.setattr(bench, "SPAN", 1e-5)
+    monkeypatch.setattr(doctor, "import_time", lambda use="", runs=1: 0.01)
+
+
+def test_bench_times_functions_beside_peers(quick: None):
+    options = ("--batch", "16", "--functions", "forward_dynamics, jacobian", "--json")
+    found = json.loads(invoke("bench", "double_pendulum", *options).stdout)
+    assert (found["robot"], found["batch"], found["complete"]) == ("double_pendulum", 16, True)
+    forward, jacobian = found["functions"]
+    assert forward["function"] == "forward_dynamics" and jacobian["peers"] == {}
+    assert set(forward["peers"]) | set(found["absent"]) == {"Pinocchio", "MuJoCo"}
+    for row in (forward, jacobian, *forward["peers"].values()):
+        assert row["single_ns"] > 0 and row["batch_ns"] > 0
+    for peer in forward["peers"].values():
+        assert peer["batch_ratio"] == pytest.approx(peer["batch_ns"] / forward["batch_ns"])
+
+
+def test_bench_of_a_file(stick: str, quick: None):
+    result = invoke("bench", stick, "--base", "free", "--batch", "8")
+    assert result.exit_code == 0, result.stderr
+    assert all(name in result.stdout for name in bench.FUNCTIONS)
+    assert "nv = 7" in result.stdout
+
+
+@pytest.mark.parametrize("name", ["space_arm", "quadruped", "puma560", "flexible_link_arm"])
+def test_peers_have_the_same_robot_or_say_why_not(name: str):
+    robot = phipsi.robots.ROBOTS[name]()
+    found = {p.name: p for p in peers.peers(robot, bench.random_states(robot, 16))}
+    assert list(found) == ["Pinocchio", "MuJoCo"]
+    for peer in found.values():
+        assert bool(peer.absent) != ("forward_dynamics" in peer.single)
+        for contestant in (*peer.single.values(), *peer.batch.values()):
+            contestant.call()
+    if name == "flexible_link_arm":
+        assert "is universal" in found["Pinocchio"].absent
+
+
+def test_a_peer_that_moves_otherwise_is_none():
+    robot = phipsi.robots.double_pendulum()
+    states = bench.random_states(robot, 4)
+    with pytest.raises(ValueError, match="moves this robot otherwise"):
+        peers._check("Pinocchio", robot, states, states["a"])
+
+
+def test_bench_says_what_is_not_installed(quick: None, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "pinocchio", None)
+    monkeypatch.setitem(sys.modules, "mujoco", None)
+    options = ("--batch", "8", "--functions", "mass_matrix")
+    shown = invoke("bench", "double_pendulum", *options).stdout
+    assert "No Pinocchio beside it: not installed." in shown and "ratio" not in shown
+
+
+def test_bench_keeps_what_it_measured(quick: None, monkeypatch: pytest.MonkeyPatch):
+    true = bench.measured
+
+    def interrupted(function: str, *rest):
+        if function == "mass_matrix":
+            raise KeyboardInterrupt
+        return true(function, *rest)
+
+    monkeypatch.setattr(bench, "measured", interrupted)
+    options = ("--batch", "8", "--functions", "forward_dynamics,mass_matrix", "--json")
+    result = invoke("bench", "double_pendulum", *options)
+    found = json.loads(result.stdout)
+    assert result.exit_code == 130 and result.stderr == "phipsi: interrupted\n"
+    assert not found["complete"] and len(found["functions"]) == 1
+
+
+def test_lists_as_json(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    listed = json.loads(invoke("robots", "--json").stdout)
+    assert [row["name"] for row in listed] == list(phipsi.robots.ROBOTS)
+    assert all(row["nv"] > 0 and row["summary"] for row in listed)
+    monkeypatch.setenv("PHIPSI_CACHE_DIR", str(tmp_path))
+    phipsi.mass_matrix.compile(phipsi.robots.double_pendulum())
+    found = json.loads(invoke("cache", "--json").stdout)
+    assert found["directory"] == str(tmp_path) and found["entries"] > 0 and not found["removed"]
+    found = json.loads(invoke("cache", "--clear", "--json").stdout)
+    assert found["entries"] == 0 and found["removed"] > 0
+    monkeypatch.setenv("PHIPSI_CACHE_DIR", "off")
+    assert json.loads(invoke("cache", "--json").stdout)["directory"] is None
+    assert invoke("cache").stdout == "no cache of compiled code\n"
+
+
+def test_doctor_as_json(quick: None, monkeypatch: pytest.MonkeyPatch):
+    found = json.loads(invoke("doctor", "--json").stdout)
+    assert found["phipsi"] == phipsi.__version__ and found["sound"]
+    works = {row["backend"]: row["available"] for row in found["backends"]}
+    assert works["numpy"] and found["packages"]["core"]["numpy"]
+    wrong = doctor.Check("llvm", True, False, 1.0, 0.1)
+    monkeypatch.setattr(doctor, "check", lambda name: wrong)
+    result = invoke("doctor")
+    assert result.exit_code == 1 and "backend llvm: wrong" in result.stdout
+
+
+def test_errors_of_our_own_classes_are_sentences(monkeypatch: pytest.MonkeyPatch):
+    def fail(*_):
+        raise phipsi.SingularError("it is\nsingular")
+
+    monkeypatch.setattr("phipsi.cli.info.run", fail)
+    result = invoke("info", "space_arm")
+    assert (result.exit_code, result.stderr) == (1, "phipsi: it is singular\n")
 
 
 def test_demo_passes():
@@ -176,6 +331,40 @@ def test_doctor():
         (["explain", "mass_pp.inv", "space_arm", "--active", "bse"], 1, "no hinge 'bse'"),
         (["explain", "H", "--language", "french"], 2, "french"),
         (["explain", "H", "--format", "pdf"], 2, "pdf"),
+        (["show"], 2, "PROGRAM"),
+        (["show", "forward_dynamics"], 2, "ROBOT"),
+        (["show", "forward_dynamcs", "space_arm"], 2, "did you mean 'forward_dynamics'?"),
+        (["show", "xyzzy", "space_arm"], 2, "there are accelerations, "),
+        (["show", "inverse_kinematics", "space_arm"], 2, "plain Python"),
+        (["show", "mass_matrix", "space_amr"], 2, "did you mean 'space_arm'?"),
+        (["show", "mass_matrix", "space_arm", "--stage", "grph"], 2, "grph"),
+        (["show", "mass_matrix", "space_arm", "--option", "x=1"], 2, "it has none"),
+        (["show", "jacobian", "space_arm"], 2, "needs --option frame=..."),
+        (["show", "jacobian", "space_arm", "--option", "fram=tool"], 2, "did you mean 'frame'?"),
+        (["show", "jacobian", "space_arm", "--option", "frame"], 2, "name=value"),
+        (["show", "jacobian", "space_arm", "--option", "frame=tol"], 1, "did you mean 'tool'?"),
+        (["show", "jacobian", "space_arm", "--option", "q=1"], 2, "need not be given"),
+        (["show", "momentum", "space_arm", "--option", "about=bse"], 2, "about 'bse' is not one"),
+        (["show", "velocities", "space_arm", "--base", "free"], 2, "--base is for files"),
+        (["show", "total_rates", "chain", "--option", "normalized=2"], 2, "true or false"),
+        (["show", "close_loops", "four_bar", "--option", "iterations=-1"], 2, "whole number"),
+        (["show", "loop_opening", "four_bar"], 2, "loops=FRAME:FRAME:JOINT"),
+        (["show", "loop_opening", "four_bar", "--option", "loops=a"], 2, "FRAME:FRAME"),
+        (["show", "curvature", "space_arm"], 1, "needs rates of coordinates"),
+        (["show", "mass_matrix", "broken.urdf"], 1, "XML"),
+        (["bench", "space_amr"], 2, "did you mean 'space_arm'?"),
+        (["bench", "--batch", "0"], 2, "--batch"),
+        (["bench", "--batch", "many"], 2, "--batch"),
+        (["bench", "--batch", "99999999999"], 2, "GB; choose a smaller --batch"),
+        (["bench", "--functions", "forward_dynamcs"], 2, "did you mean 'forward_dynamics'?"),
+        (["bench", "--functions", "manipulability"], 2, "plain Python"),
+        (["bench", "four_bar", "--functions", "loop_opening"], 2, "cannot make up"),
+        (["bench", "--functions", "curvature"], 1, "needs rates of coordinates"),
+        (["bench", "broken.urdf"], 1, "XML"),
+        (["bench", "."], 1, "is a directory"),
+        (["robots", "more"], 2, "more"),
+        (["cache", "--claer"], 2, "--clear"),
+        (["doctor", "--jsn"], 2, "--json"),
         (["--verson"], 2, "--verson"),
         (["info", "broken.urdf"], 1, ""),
         (["info", "empty.urdf"], 1, ""),

@@ -13,6 +13,9 @@ from typer.core import TyperGroup
 
 import phipsi as pp
 
+INTERRUPTED = 130
+"""The exit code after Ctrl-C."""
+
 
 class BadUsage(Exception):
     """The arguments make no sense; the message is one sentence."""
@@ -34,15 +37,22 @@ class _Commands(TyperGroup):
         except BrokenPipeError:  # whoever read has gone; nothing is left to say
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             code = 1
-        except (OSError, ImportError, pp.ModelError) as error:
-            code = _complain(str(error), 1)
+        except (OSError, ImportError, MemoryError) as error:
+            code = _complain(str(error) or "there is not enough memory", 1)
         except BadUsage as error:
             code = _complain(str(error), 2)
+        except (KeyboardInterrupt, typer.Abort):
+            code = INTERRUPTED
         except Exception as error:
             message = getattr(error, "format_message", None)
-            if message is None:  # no usage error of typer's: a bug of ours
+            if message is not None:  # typer's
+                code = _complain(message(), 2)
+            elif type(error).__module__.startswith("phipsi."):  # ours: its message is a sentence
+                code = _complain(str(error), 1)
+            else:  # a bug
                 raise
-            code = _complain(message(), 2)
+        if code == INTERRUPTED:
+            _complain("interrupted", code)
         sys.exit(code if isinstance(code, int) else 0)
 
 
@@ -86,34 +96,44 @@ def phipsi(
 def demo(
     seed: Annotated[int, typer.Option(min=0, help="Seed of the random states.")] = 0,
 ) -> None:
-    """Compute the dynamics of a free-flying arm at random states, and check every number."""
+    """Compute the dynamics of a free-flying arm at random states, and check every number.
+
+    For example: phipsi demo --seed 3
+    """
     from phipsi.cli.demo import run
 
     raise typer.Exit(run(seed))
 
 
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for other programs.")]
+OneRobot = Annotated[
+    str, typer.Argument(metavar="ROBOT", help="A URDF, MJCF or JSON file, or a packaged robot.")
+]
+Held = Annotated[
+    Literal["fixed", "free"] | None, typer.Option(help="How the root of a URDF is held.")
+]
+
+
 @app.command()
-def info(
-    robot: Annotated[
-        str, typer.Argument(metavar="ROBOT", help="A URDF, MJCF or JSON file, or a packaged robot.")
-    ],
-    base: Annotated[
-        Literal["fixed", "free"] | None, typer.Option(help="How the root of a file is held.")
-    ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON for other programs.")] = False,
-) -> None:
-    """Show a robot: its tree, sizes and mass."""
+def info(robot: OneRobot, base: Held = None, json: Json = False) -> None:
+    """Show a robot: its tree, sizes and mass.
+
+    For example: phipsi info space_arm
+    """
     from phipsi.cli.info import run
 
     run(robot, base, json)
 
 
 @app.command()
-def robots() -> None:
-    """List the packaged robots."""
+def robots(json: Json = False) -> None:
+    """List the packaged robots.
+
+    For example: phipsi robots
+    """
     from phipsi.cli.info import list_robots
 
-    list_robots()
+    list_robots(json)
 
 
 @app.command()
@@ -146,18 +166,70 @@ def explain(
 
 
 @app.command()
-def doctor() -> None:
-    """Say what is installed and which backends work, and run a self-test."""
+def show(
+    program: Annotated[
+        str, typer.Argument(metavar="PROGRAM", help="A function of phipsi, as forward_dynamics.")
+    ],
+    robot: OneRobot,
+    stage: Annotated[
+        Literal["operators", "sweeps", "graph", "llvm"],
+        typer.Option(help="Its equation, its recursions, every scalar operation, or its code."),
+    ] = "sweeps",
+    option: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="An option of the program; once for each."),
+    ] = None,
+    base: Held = None,
+    json: Json = False,
+) -> None:
+    """Show what a program is on a robot, from its equation down to its code.
+
+    For example: phipsi show jacobian space_arm --option frame=tool --stage sweeps
+    """
+    from phipsi.cli.show import run
+
+    run(program, robot, base, stage, option or [], json)
+
+
+@app.command()
+def bench(
+    robot: OneRobot = "space_arm",
+    batch: Annotated[int, typer.Option(min=1, help="States in a batch.")] = 1024,
+    functions: Annotated[
+        str | None, typer.Option(metavar="NAME,NAME", help="The functions to time.")
+    ] = None,
+    base: Held = None,
+    json: Json = False,
+) -> None:
+    """Time the functions on a robot, beside Pinocchio and MuJoCo if they are installed.
+
+    For example: phipsi bench double_pendulum --batch 256 --functions forward_dynamics,mass_matrix
+    """
+    from phipsi.cli.bench import run
+
+    raise typer.Exit(run(robot, base, batch, functions, json))
+
+
+@app.command()
+def doctor(json: Json = False) -> None:
+    """Say what is installed and which backends work, and run a self-test.
+
+    For example: phipsi doctor
+    """
     from phipsi.cli.doctor import run
 
-    raise typer.Exit(run())
+    raise typer.Exit(run(json))
 
 
 @app.command()
 def cache(
     clear: Annotated[bool, typer.Option("--clear", help="Remove all of it.")] = False,
+    json: Json = False,
 ) -> None:
-    """Show the compiled code kept on disk, or remove it."""
-    if clear:
-        print(f"removed {pp.clear_cache()} entries")
-    print(pp.cache_info())
+    """Show the compiled code kept on disk, or remove it.
+
+    For example: phipsi cache --json
+    """
+    from phipsi.cli.info import show_cache
+
+    show_cache(clear, json)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import platform
 import subprocess
 import sys
 import time
 from importlib import metadata
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,9 +17,45 @@ import phipsi as pp
 BACKENDS = ("llvm", "numpy", "cuda")
 
 
-def run() -> int:
+class Check(NamedTuple):
+    """What became of the self-test of a backend."""
+
+    backend: str
+    available: bool
+    sound: bool
+    """Its numbers are right, or it may be absent."""
+    error: float | None = None
+    """The largest error of forward against inverse dynamics."""
+    seconds: float | None = None
+    said: str = ""
+
+
+def run(as_json: bool) -> int:
     """Print the findings; 0 when the self-test passes, else 1."""
+    start, use = import_time(), import_time("; phipsi.forward_dynamics")
+    checks = [check(name) for name in BACKENDS]
+    sound = all(one.sound for one in checks)
+    if as_json:
+        cache = pp.cache_info()
+        found = {
+            "phipsi": pp.__version__,
+            "python": platform.python_version(),
+            "platform": platform.platform(),
+            "packages": {extra: dict(packages) for extra, packages in requirements().items()},
+            "import_seconds": {"phipsi": start, "algorithms": use},
+            "cache": cache._asdict() | {"directory": cache.directory and str(cache.directory)},
+            "backends": [one._asdict() for one in checks],
+            "sound": sound,
+        }
+        print(json.dumps(found, indent=2, ensure_ascii=False))
+    else:
+        _show(start, use, checks)
+    return 0 if sound else 1
+
+
+def _show(start: float, use: float, checks: list[Check]) -> None:
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
     console = Console(highlight=False)
@@ -30,17 +68,16 @@ def run() -> int:
         fix = f"[dim]{', '.join(missing)} not installed: pip install 'phipsi\\[{title}]'[/]"
         table.add_row(title, "; ".join(filter(None, (found, fix if missing else ""))))
     console.print(table)
-    used = import_time("; phipsi.forward_dynamics")
-    console.print(
-        f"import phipsi: {import_time():.3f} s; with NumPy and all algorithms {used:.3f} s"
-    )
+    console.print(f"import phipsi: {start:.3f} s; with NumPy and all algorithms {use:.3f} s")
     console.print(f"compiled code: {pp.cache_info()}", soft_wrap=True)
-    failed = False
-    for name in BACKENDS:
-        state, sound = check(name)
-        failed |= not sound
-        console.print(f"backend {name}: {state}", soft_wrap=True)
-    return 1 if failed else 0
+    for one in checks:
+        if not one.available:
+            state = f"[dim]not available ({escape(one.said)})[/]"
+        else:
+            word = "[green]works[/]" if one.sound else "[bold red]wrong[/]"
+            test = f"self-test: error {one.error:.0e}, {one.seconds:.1f} s"
+            state = f"{word} ({', '.join(filter(None, (one.said, test)))})"
+        console.print(f"backend {one.backend}: {state}", soft_wrap=True)
 
 
 def requirements() -> dict[str, list[tuple[str, str | None]]]:
@@ -78,7 +115,7 @@ def _lanes() -> int:
     return host("float64").lanes
 
 
-def check(backend: str) -> tuple[str, bool]:
+def check(backend: str) -> Check:
     """What a backend can do, and whether that is right: forward against inverse dynamics."""
     robot = pp.robots.space_arm()
     q, v = robot.random_state(0, (8,))
@@ -87,12 +124,9 @@ def check(backend: str) -> tuple[str, bool]:
     try:
         kernel = pp.forward_dynamics.compile(robot, backend=backend)
     except (ValueError, ImportError) as error:
-        return f"[dim]not available ({error})[/]", backend != "numpy"
+        return Check(backend, False, backend != "numpy", said=str(error))
     a = kernel(q, v, tau)
     error = float(np.abs(pp.inverse_dynamics(robot, q, v, a) - tau).max())
     seconds = time.perf_counter() - start
-    if error < 1e-9:
-        vectors = f"{_lanes()} numbers at once, " if backend == "llvm" else ""
-        test = f"{vectors}self-test: error {error:.0e}, {seconds:.1f} s"
-        return f"[green]works[/] ({test})", True
-    return f"[bold red]wrong[/] (self-test: error {error:.0e})", False
+    said = f"{_lanes()} numbers at once" if backend == "llvm" else ""
+    return Check(backend, True, error < 1e-9, error, seconds, said)

@@ -1,4 +1,4 @@
-"""`phipsi info` and `phipsi robots`."""
+"""`phipsi info`, `phipsi robots` and `phipsi cache`."""
 
 from __future__ import annotations
 
@@ -22,11 +22,31 @@ def run(name: str, base: Base | None, as_json: bool) -> None:
         print(robot)
 
 
-def list_robots() -> None:
-    """Print the packaged robots, one line each."""
+def list_robots(as_json: bool) -> None:
+    """Print the packaged robots, one line each, or JSON."""
+    if as_json:
+        listed = [
+            {"name": name, "summary": _first_line(getattr(pp.robots, name))} | _sizes(make())
+            for name, make in pp.robots.ROBOTS.items()
+        ]
+        print(json.dumps(listed, indent=2, ensure_ascii=False))
+        return
     width = max(map(len, pp.robots.ROBOTS))
     for name in pp.robots.ROBOTS:
         print(f"{name:{width}}  {_first_line(getattr(pp.robots, name))}")
+
+
+def show_cache(clear: bool, as_json: bool) -> None:
+    """Print the state of the cache of compiled code, emptied first on request."""
+    removed = pp.clear_cache() if clear else 0
+    found = pp.cache_info()
+    if as_json:
+        directory = None if found.directory is None else str(found.directory)
+        print(json.dumps(found._asdict() | {"directory": directory, "removed": removed}, indent=2))
+        return
+    if clear:
+        print(f"removed {removed} entries")
+    print(found)
 
 
 def find(name: str, base: Base | None = None) -> pp.Robot:
@@ -47,10 +67,7 @@ def summary(robot: pp.Robot) -> dict[str, Any]:
     """What `phipsi info --json` prints."""
     return {
         "name": robot.name,
-        "nb": robot.nb,
-        "nq": robot.nq,
-        "nv": robot.nv,
-        "mass": float(robot.mass),
+        **_sizes(robot),
         "gravity": [float(x) for x in robot.gravity],
         "bodies": [{"name": b.name, "mass": float(b.mass)} for b in robot.bodies],
         "hinges": [
@@ -66,6 +83,11 @@ def summary(robot: pp.Robot) -> dict[str, Any]:
         ],
         "frames": {f.name: f.body for f in robot.frames.values()},
     }
+
+
+def _sizes(robot: pp.Robot) -> dict[str, Any]:
+    sizes = {"nb": robot.nb, "nq": robot.nq, "nv": robot.nv}
+    return sizes | {"mass": float(robot.mass)}
 
 
 def _first_line(thing: Any) -> str:

@@ -5,7 +5,8 @@ from phipsi.simulation.coordinates import COORDINATES
 from phipsi.simulation.events import Capture, Change, Event, Failure, Release
 from phipsi.simulation.methods import METHODS
 from phipsi.simulation.plant import Limits, limit_forces
-from phipsi.simulation.simulate import Diverged, Interrupted, rollout, simulate
+from phipsi.simulation.run import Diverged, Interrupted
+from phipsi.simulation.simulate import rollout, simulate
 from phipsi.simulation.trajectory import Sample, Trajectory, TrajectoryError
 
 __all__ = [

@@ -15,7 +15,7 @@ ADAPTIVE = MappingProxyType(
     {"dop853": "DOP853", "rk45": "RK45", "radau": "Radau", "lsoda": "LSODA"}
 )
 """Our names of them, and SciPy's."""
-ACCURACY = {"rtol": 1e-10, "atol": 1e-12}
+RTOL, ATOL = 1e-10, 1e-12
 
 Steps = Callable[[int, int, int], Iterator[tuple[int, np.ndarray, np.ndarray]]]
 
@@ -46,7 +46,7 @@ def solve(
         y = np.concatenate([phase.q, phase.v])
         for first in range(now, until, chunk):
             at = clock.time(np.arange(first, min(first + chunk, until) + 1))
-            found = solve_ivp(rate, (at[0], at[-1]), y, ADAPTIVE[method], at, **ACCURACY)
+            found = solve_ivp(rate, (at[0], at[-1]), y, ADAPTIVE[method], at, rtol=RTOL, atol=ATOL)
             if not found.success:
                 raise ArithmeticError(f"{method} gave up at t = {found.t[-1]:g} s: {found.message}")
             q, v = np.split(found.y.T, [nq], axis=-1)

@@ -1,8 +1,8 @@
-"""What happens during a simulation: actuators fail, payloads are caught and let go, goals change."""
+"""What happens during a simulation: motors fail, payloads are caught and let go, goals change."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Any, Literal
@@ -89,7 +89,7 @@ class Capture(Event):
     """Frames catch each other: an impact that ends their relative motion, and a closure after it
     (with restitution [0, 1] they only hit each other)."""
 
-    closures: tuple[Closure, ...]
+    closures: Sequence[Closure]
     restitution: float | None = None
 
     def __post_init__(self) -> None:
@@ -119,7 +119,7 @@ class Capture(Event):
 class Release(Event):
     """Closures open again."""
 
-    closures: tuple[Closure, ...]
+    closures: Sequence[Closure]
 
     def __post_init__(self) -> None:
         super().__post_init__()

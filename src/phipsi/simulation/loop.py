@@ -72,7 +72,9 @@ def bind(
     robot: Robot, controller: Any, parameters: Mapping[str, Any], external: Mapping[str, Any]
 ) -> tuple[Law, np.ndarray | None]:
     """A controller with its parameters: the law, and their values as vectors, (…, k)."""
-    values = [(PUSH + frame, wrench, (6,)) for frame, wrench in external.items()]
+    values: list[tuple[str, Any, Shape]] = [
+        (PUSH + frame, wrench, (6,)) for frame, wrench in external.items()
+    ]
     for frame in external:
         robot.frame(frame)
     options: list[tuple[str, Any]] = []

@@ -128,7 +128,7 @@ def implicit(
 
 # ---- variational --------------------------------------------------------------------------------
 
-ROUNDS = 9
+ROUNDS = 12
 """Rounds of the fixed point of a variational step; each gains a factor of some h·|β|."""
 TERMS = 10
 """Of the series of dexp."""
@@ -188,11 +188,10 @@ def _impulse(system: System, t: Any, q: Any, v: Any) -> tuple[Any, Any]:
 
 
 def floating_roots(robot: Robot) -> np.ndarray:
-    """Which freedoms are those of bases that float, (nv,)."""
-    return robot.mask(
-        *(h.name for h, parent in zip(robot.hinges, robot.parents, strict=True)
-          if parent < 0 and h.kind.name == "free")
-    )  # fmt: skip
+    """Which freedoms are those of bases that float, (nv,). One with armature is no such base: its
+    rotors stand still in the world."""
+    roots = (h for h, parent in zip(robot.hinges, robot.parents, strict=True) if parent < 0)
+    return robot.mask(*(h.name for h in roots if h.kind.name == "free" and not np.any(h.armature)))
 
 
 def rates_of(system: System, q: Any, p: Any) -> Any:

@@ -1,0 +1,138 @@
+"""`phipsi show`: what a program is on a robot, from its operators down to machine code."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import Any, Literal
+
+import numpy as np
+
+import phipsi as pp
+from phipsi.cli.app import BadUsage
+from phipsi.cli.info import Base, find
+from phipsi.model import KINDS, ModelError
+
+Stage = Literal["operators", "sweeps", "graph", "llvm"]
+
+TRUTHS = {"true": True, "yes": True, "false": False, "no": False}
+CLOSURES = {
+    "loops": "FRAME:FRAME:JOINT",
+    "grasps": "FRAME:FRAME:CONTACT",
+    "closures": "FRAME:FRAME:JOINT",
+}
+"""Options that are loops and grasps, and how one is written."""
+
+
+def run(
+    name: str, robot: str, base: Base | None, stage: Stage, options: list[str], as_json: bool
+) -> None:
+    """Print a stage of a program, or JSON with it and its operations."""
+    program = find_program(name)
+    arguments = dict(read_option(program, text) for text in options)
+    on = find(robot, base)
+    try:
+        text = program.show(on, stage, **arguments)
+        graph = program.graph(on, **arguments) if as_json else None
+    except ModelError:
+        raise
+    except (TypeError, ValueError, ImportError, ArithmeticError) as error:
+        raise BadUsage(_advice(program, str(error))) from None
+    if graph is None:
+        print(text)
+        return
+    found = {
+        "program": program.name,
+        "usage": program.usage,
+        "robot": on.name,
+        "stage": stage,
+        "options": options,
+        "operations": graph.operations,
+        "count": dict(sorted(graph.count().items())),
+        "text": text,
+    }
+    print(json.dumps(found, indent=2, ensure_ascii=False))
+
+
+def programs() -> dict[str, pp.Program[..., Any]]:
+    """The public programs by name, those of rooms of their own as "control.NAME"."""
+    found = {name: getattr(pp, name) for name in pp.__all__}
+    control = found.get("control")
+    own = getattr(control, "__all__", ())
+    found |= {f"control.{name}": getattr(control, name) for name in own}
+    return {name: x for name, x in found.items() if isinstance(x, pp.Program)}
+
+
+def find_program(name: str) -> pp.Program[..., Any]:
+    """The public program of that name."""
+    known = programs()
+    name = name.removeprefix("pp.").removeprefix("phipsi.")
+    if name in known:
+        return known[name]
+    if name in pp.__all__:
+        raise BadUsage(f"{name} is no program but plain Python around programs; name one of those")
+    raise BadUsage(f"there is no program {name!r}; {hint(name, known)}")
+
+
+def hint(name: str, known: Iterable[str]) -> str:
+    """What may have been meant, else what there is."""
+    known = list(known)
+    near = get_close_matches(name, known, n=1)
+    more = f" and {len(known) - 12} more" if len(known) > 12 else ""
+    return f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known[:12])}{more}"
+
+
+def read_option(program: pp.Program[..., Any], text: str) -> tuple[str, Any]:
+    """An argument of a program that is written as name=value."""
+    name, equals, value = (part.strip() for part in text.partition("="))
+    if not equals or not name or not value:
+        raise BadUsage(f"--option {text!r} is not of the form name=value")
+    known = [x for x in program.parameters if _takes(program, x)]
+    if name not in known:
+        if name in program.parameters:
+            raise BadUsage(f"{name} is an array of numbers, which need not be given")
+        raise BadUsage(
+            f"{program.name} has no option {name!r}; "
+            + (hint(name, known) if known else "it has none")
+        )
+    words = [word.strip() for word in value.split(",")]
+    if name == "external":
+        return name, {frame: np.zeros(6) for frame in words}
+    if name in program.named:
+        return name, words
+    if name in CLOSURES:
+        return name, tuple(map(_closure, words))
+    kind = program.options.get(name, str)
+    if kind is bool:
+        if value.lower() not in TRUTHS:
+            raise BadUsage(f"{name} is {value!r}, needs true or false")
+        return name, TRUTHS[value.lower()]
+    if kind is int:
+        if not value.isascii() or not value.isdigit() or len(value) > 9:
+            raise BadUsage(f"{name} is {value!r}, needs a whole number")
+        return name, int(value)
+    return name, value if kind is str or len(words) == 1 else tuple(words)
+
+
+def _takes(program: pp.Program[..., Any], name: str) -> bool:
+    return name in program.options or name in program.named or name == "external"
+
+
+def _closure(text: str) -> pp.Loop | pp.Grasp:
+    """A:B, A:B:KIND of joint (a loop) or A:B:CONTACT (a grasp)."""
+    a, _, rest = text.partition(":")
+    b, _, how = rest.partition(":")
+    if not a or not b:
+        raise BadUsage(f"{text!r} is not of the form FRAME:FRAME or FRAME:FRAME:KIND")
+    if not how:
+        return pp.Loop(a, b)
+    return pp.Loop(a, b, free=how) if how in KINDS else pp.Grasp(a, b, contact=how)
+
+
+def _advice(program: pp.Program[..., Any], said: str) -> str:
+    """The message of a program in the words of the command line."""
+    for name in program.options:
+        if said == f"{program.name}.compile needs the option {name}=...":
+            return f"{program.name} needs --option {name}={CLOSURES.get(name, '...')}"
+    return said.partition("\n")[0]
