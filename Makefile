@@ -10,8 +10,8 @@ PIP := $(BIN)/python -m pip --quiet --quiet --disable-pip-version-check install
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-9s %s\n", $$1, $$2}' Makefile
 
-demo: .venv/.core ## compute and check the dynamics of a free-flying arm
-	@$(BIN)/python -m phipsi.cli demo
+demo: .venv/.core ## let a free-flying arm reach, and write figures and a report to build/demo
+	@$(BIN)/python -m phipsi.cli demo --output build/demo
 
 test: .venv/.dev ## run the tests (some minutes)
 	@$(BIN)/python -m pytest -q -n auto
@@ -37,7 +37,7 @@ clean: ## remove caches and build results (.venv stays)
 
 .venv/.core: pyproject.toml | $(BIN)/python
 	@echo "Installing phipsi into .venv (once) ..."
-	@$(PIP) --editable .
+	@$(PIP) --editable ".[plot]"
 	@touch $@
 
 .venv/.dev: pyproject.toml | $(BIN)/python

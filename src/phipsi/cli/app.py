@@ -6,6 +6,7 @@ import io
 import os
 import sys
 import warnings
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
@@ -94,15 +95,17 @@ def phipsi(
 
 @app.command()
 def demo(
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the random states.")] = 0,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FOLDER", help="Where figures and report go.")
+    ] = Path("phipsi-demo"),
 ) -> None:
-    """Compute the dynamics of a free-flying arm at random states, and check every number.
+    """Let a free-flying arm reach with its thrusters off, and show what three controllers do.
 
-    For example: phipsi demo --seed 3
+    For example: phipsi demo --output demo
     """
     from phipsi.cli.demo import run
 
-    raise typer.Exit(run(seed))
+    raise typer.Exit(run(output))
 
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for other programs.")]
@@ -208,6 +211,36 @@ def bench(
     from phipsi.cli.bench import run
 
     raise typer.Exit(run(robot, base, batch, functions, json))
+
+
+@app.command()
+def simulate(
+    scenario: Annotated[
+        str | None, typer.Argument(metavar="SCENARIO", help="A TOML file, or a shipped scenario.")
+    ] = None,
+    output: Annotated[
+        str | None, typer.Option(metavar="DIR", help="The folder to write, instead of its own.")
+    ] = None,
+    duration: Annotated[
+        float | None, typer.Option(metavar="S", help="Another duration [s].")
+    ] = None,
+    dt: Annotated[float | None, typer.Option(metavar="S", help="Another step [s].")] = None,
+    method: Annotated[str | None, typer.Option(help="Another method of integration.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace files of earlier runs.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print no table and no progress.")] = False,
+    listing: Annotated[bool, typer.Option("--list", help="List the shipped scenarios.")] = False,
+    json: Json = False,
+) -> None:
+    """Simulate a scenario: its robot, controller and events, over time.
+
+    For example: phipsi simulate reaction_mode --output results
+    """
+    from phipsi.cli.simulate import list_scenarios, run
+
+    if listing:
+        return list_scenarios()
+    changes = {"duration": duration, "dt": dt, "method": method}
+    raise typer.Exit(run(scenario, output, changes, as_json=json, force=force, quiet=quiet))
 
 
 @app.command()

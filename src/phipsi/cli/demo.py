@@ -1,231 +1,263 @@
-"""`phipsi demo`: the dynamics of a free-flying arm, every number checked against another."""
+"""`phipsi demo`: a free-flying arm reaches with its thrusters off, by three controllers; and what
+a thousand seconds adrift do to momentum and energy."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 import phipsi as pp
-from phipsi import operators as o
+from phipsi.control import on_path, pose_path, reaction_mode, resolved_acceleration
+from phipsi.view import Report, base_motion, conservation, picture, save_figure, tip_error
 
-BATCH = 16
-DURATION, STEPS = 1.0, 100  # of the drift [s]
-EARTH = np.array((0.0, 0.0, -9.81))
-
-
-class Row(NamedTuple):
-    """One line of the table: a number, the law it must obey, and by how much it does not."""
-
-    quantity: str
-    value: str
-    check: str
-    error: float
-    tolerance: float = 1e-10
-
-    @property
-    def passed(self) -> bool:
-        """Whether the law holds (a NaN does not)."""
-        return self.error <= self.tolerance
+START = (1.73, -0.04, -0.22, -0.4, -1.09, 0.85, 0.0)
+"""The joints of the arm at the start [rad]: elbow bent, far from singular."""
+WAY = (-0.7, 0.6, -0.3)
+"""From there to the target [m]."""
+REACH, HOLD, STEP = 8.0, 2.0, 0.01
+ADRIFT, EVERY = 1000.0, 50
+ORDINARY, GENERAL, REACTION = "ordinary Jacobian", "generalized Jacobian", "reaction mode"
+TITLE = "A free-flying arm reaches with its thrusters off"
 
 
-def run(seed: int) -> int:
-    """Print the table; 0 when every check passes, else 1."""
-    from rich import box
+@pp.program(shapes={"t": (), "start": (4, 4), "goal": (4, 4), "duration": (), "active": ("nv",)})
+def as_if_fixed(
+    robot: pp.Robot, t: Any, q: Any, v: Any, active: Any, start: Any, goal: Any, duration: Any
+) -> Any:
+    """Resolved acceleration by the ordinary Jacobian: the arm moves as it would on a base that
+    stays where it was, and the base does not."""
+    believed = np.concatenate([robot.neutral()[:7], q[7:]])
+    seen = np.where(active, v, 0.0)
+    pose, velocity, acceleration = pose_path(t, duration, start, goal)
+    at = pp.frame_pose(robot, believed, "tool")[:3, 3]
+    J = pp.jacobian(robot, believed, "tool", reference="aligned")[3:] * active
+    moving = pp.frame_acceleration(
+        robot, believed, seen, np.zeros(robot.nv), "tool", reference="aligned", classical=True
+    )
+    wanted = acceleration[3:] + 16.0 * (pose[:3, 3] - at) + 8.0 * (velocity[3:] - J @ v)
+    y = -seen
+    qdd = y + pp.linalg.least_squares(J, wanted - moving[3:] - J @ y, 1e-6)
+    return pp.hybrid_dynamics(robot, q, v, np.zeros(robot.nv), qdd, active).tau
+
+
+class Check(NamedTuple):
+    """What must be so, and whether it is."""
+
+    claim: str
+    measured: str
+    holds: bool
+
+
+def run(output: Path) -> int:
+    """Simulate, print, and write figures and the report; 0 when every claim holds, else 1."""
     from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    begin, console = time.perf_counter(), Console(highlight=False)
+    errors = Console(stderr=True)
+    output.mkdir(parents=True, exist_ok=True)
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as bar:
+        task = bar.add_task("reaching, three ways")
+        motions, target = reach()
+        bar.update(task, description="1 000 s adrift, three methods")
+        adrift = {method: drift(method) for method in ("rk4", "preserving", "preserving4")}
+        bar.update(task, description="figures and report")
+        rows = [[name, *compared(motion, target)] for name, motion in motions.items()]
+        kept = [[name, *conserved(motion)] for name, motion in adrift.items()]
+        checks = list(claims(motions, target, adrift))
+        written = write(output, motions, target, adrift, rows, kept, checks)
+    _print(console, rows, kept, checks)
+    console.print(f"{time.perf_counter() - begin:.0f} s; written to {output}: {', '.join(written)}")
+    console.print(f"Open [bold]{output / 'report.html'}[/] in a browser to see it move.")
+    return 0 if all(check.holds for check in checks) else 1
+
+
+# ---- the motions --------------------------------------------------------------------------------
+
+
+def reach() -> tuple[dict[str, pp.Trajectory], np.ndarray]:
+    """The same way of the tool, by three controllers; and where it leads, (4, 4)."""
+    robot = pp.robots.space_arm()
+    q = robot.neutral()
+    q[7:] = START
+    start = pp.frame_pose(robot, q, "tool")
+    goal = start.copy()
+    goal[:3, 3] += WAY
+    path = {"start": start, "goal": goal, "duration": REACH}
+    position = {**path, "rows": "position"}
+    laws: dict[str, tuple[Any, dict[str, Any]]] = {
+        REACTION: (on_path(reaction_mode), position),
+        GENERAL: (on_path(resolved_acceleration), position),
+        ORDINARY: (as_if_fixed, path),
+    }
+    return {
+        name: pp.simulate(
+            robot, q, None, law, duration=REACH + HOLD, dt=STEP, parameters=parameters,
+            frames=("tool", "base"),
+        )
+        for name, (law, parameters) in laws.items()
+    }, goal  # fmt: skip
+
+
+def drift(method: str) -> pp.Trajectory:
+    """The arm swings freely for a thousand seconds, steps of 10 ms."""
+    robot = pp.robots.space_arm()
+    q, v = robot.random_state(1)
+    v = v * np.where(robot.mask("base"), 0.05, 2.0)
+    return pp.simulate(robot, q, v, duration=ADRIFT, dt=STEP, every=EVERY, method=method)
+
+
+# ---- what they show -----------------------------------------------------------------------------
+
+REACHED = ("", "miss [mm]", "base turns [°]", "moves [mm]", "momentum", "energy − work")
+DRIFTED = "1 000 s adrift in steps of 10 ms: relative changes, of energy their median"
+KEPT = ("", "angular momentum", "linear", "energy: 100 s", "500 s", "then")
+
+
+def compared(motion: pp.Trajectory, target: np.ndarray) -> list[float]:
+    """Miss, largest turn and shift of the base, largest momentum, and what the motors' work and
+    the energy differ by."""
+    angle = np.linalg.norm(motion.robot.difference(motion.q[0], motion.q)[:, :3], axis=1)
+    moved = np.linalg.norm(motion.q[:, :3] - motion.q[0, :3], axis=1)
+    power = (motion.tau * motion.v).sum(1)
+    work = STEP * (power.sum() - 0.5 * (power[0] + power[-1]))
+    gained = motion.energy[-1] - motion.energy[0]
+    return [
+        1e3 * miss(motion, target), float(np.degrees(angle.max())), 1e3 * float(moved.max()),
+        float(np.abs(motion.momentum).max()), float(abs(work - gained)),
+    ]  # fmt: skip
+
+
+def miss(motion: pp.Trajectory, target: np.ndarray) -> float:
+    """How far from its target the tool ends [m]."""
+    return float(np.linalg.norm(motion.frame("tool")[-1, :3, 3] - target[:3, 3]))
+
+
+def conserved(motion: pp.Trajectory) -> list[float]:
+    """The largest relative changes of momentum, and the median ones of energy in the first tenth,
+    the first half and the second half."""
+    h = motion.momentum.reshape(-1, 2, 3)
+    change = np.linalg.norm(h - h[0], axis=-1).max(0) / np.linalg.norm(h[0], axis=-1)
+    error, n = np.abs(motion.energy / motion.energy[0] - 1.0), len(motion)
+    parts = (error[: n // 10], error[: n // 2], error[n // 2 :])
+    return [*map(float, change), *(float(np.median(part)) for part in parts)]
+
+
+def claims(
+    motions: Mapping[str, pp.Trajectory], target: np.ndarray, adrift: Mapping[str, pp.Trajectory]
+) -> Iterator[Check]:
+    """What the demonstration is there to show."""
+    found = {name: compared(motion, target) for name, motion in motions.items()}
+    short, turned = found[REACTION][0], found[REACTION][1]
+    yield Check("reaction mode reaches within 1 mm", f"{short:.2g} mm", short < 1.0)
+    ratio = found[GENERAL][1] / max(turned, 1e-12)
+    told = f"{ratio:.0f} times" if ratio < 1e6 else "more than a million times"
+    yield Check("and turns the base 10 times less", told, ratio > 10.0)
+    wide = found[ORDINARY][0]
+    yield Check("the ordinary Jacobian misses by decimetres", f"{wide:.0f} mm", wide > 100.0)
+    spin = max(row[3] for row in found.values())
+    yield Check("the momentum of all stays zero", f"{spin:.0e} N·m·s", spin < 1e-6)
+    exact = {name: conserved(motion) for name, motion in adrift.items()}
+    for name in ("preserving", "preserving4"):
+        worst = max(exact[name][:2])
+        yield Check(f"{name}: momentum exact in 1e5 steps", f"{worst:.0e}", worst < 1e-12)
+        before, after = exact[name][3:]
+        yield Check(f"{name}: energy bounded", f"{after:.0e}", after < 2.0 * before)
+    first, last = exact["rk4"][2], exact["rk4"][4]
+    yield Check("where Runge-Kutta's energy drifts", f"{last / first:.0f}-fold", last > 3.0 * first)
+
+
+# ---- telling ------------------------------------------------------------------------------------
+
+
+def _print(console: Any, rows: list[Any], kept: list[Any], checks: list[Check]) -> None:
+    from rich import box
+    from rich.markup import escape
     from rich.table import Table
 
-    start = time.perf_counter()
-    robot = pp.robots.space_arm()
-    found = list(rows(robot, np.random.default_rng(seed)))
-    title = f"{robot.name}: {robot.nb} bodies, nq = {robot.nq}, nv = {robot.nv}"
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, show_edge=False)
-    table.padding = (0, 1, 0, 0)
-    table.add_column("quantity")
-    table.add_column("value", justify="right")
-    table.add_column("check")
-    table.add_column("error", justify="right")
-    table.add_column("")
-    for row in found:
-        mark = "[green]✓[/]" if row.passed else "[bold red]✗[/]"
-        table.add_row(
-            row.quantity, row.value, row.check, f"{row.error:.0e}" if row.error else "0", mark
-        )
-    failed = sum(not row.passed for row in found)
-    verdict = (
-        f"[bold red]{failed} of {len(found)} checks failed[/]"
-        if failed
-        else f"[green]All {len(found)} checks passed[/]"
+    for title, header, lines in (
+        (TITLE, REACHED, rows),
+        (DRIFTED, KEPT, kept),
+    ):
+        table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, show_edge=False)
+        for i, name in enumerate(header):
+            table.add_column(escape(name), justify="right" if i else "left")
+        for name, *numbers in lines:
+            table.add_row(name, *(f"{x:.3g}" for x in numbers))
+        console.print(table)
+        console.print()
+    for check in checks:
+        mark = "[green]✓[/]" if check.holds else "[bold red]✗[/]"
+        console.print(f"{mark} {check.claim}: {check.measured}")
+
+
+def write(
+    output: Path, motions: Mapping[str, pp.Trajectory], target: np.ndarray,
+    adrift: Mapping[str, pp.Trajectory], rows: list[Any], kept: list[Any], checks: list[Check],
+) -> list[str]:  # fmt: skip
+    """Figures, the report and the first trajectory; their names."""
+    names = ["report.html", "reaction.npz"]
+    page = Report(TITLE, "phipsi " + pp.__version__)
+    page.paragraph(
+        "A spacecraft of 300 kg with an arm of seven axes floats; no thruster fires. The tool is "
+        f"to move by {np.linalg.norm(WAY):.2f} m in {REACH:g} s. The ordinary Jacobian takes the "
+        "base for fixed: the base yields and the tool misses. The generalized Jacobian knows how "
+        "the base yields, and the tool arrives. In reaction mode the axes that the tool does not "
+        "need hold the attitude of the base as well."
     )
-    console = Console(highlight=False)
-    console.print(table)
-    console.print(
-        f"{verdict} at {BATCH} random states in {time.perf_counter() - start:.1f} s.\n"
-        "[dim]Values are of the first state; errors are the largest of all, relative.[/]"
+    page.animation(motions, frames=["tool"], targets={"target": target})
+    page.table(REACHED, rows, caption="What each does")
+    pictures = _pictures(motions, target, adrift)
+    for name, (figure, words) in pictures.items():
+        page.figure(figure, alt=words, caption=words)
+        for suffix in ("png", "svg"):
+            save_figure(figure, output / f"{name}.{suffix}")
+            names.append(f"{name}.{suffix}")
+    page.heading("A thousand seconds adrift")
+    page.table(KEPT, kept, caption=DRIFTED)
+    page.heading("What was checked")
+    page.table(
+        ("claim", "measured", ""),
+        [(c.claim, c.measured, "holds" if c.holds else "DOES NOT HOLD") for c in checks],
     )
-    derivation = o.mass.inv.simplify(trace=True)
-    console.print(
-        f"{o.mass.inv} = {derivation.result}, derived in {len(derivation.steps)} steps: "
-        "[bold]phipsi explain mass.inv[/]",
-        soft_wrap=True,
-    )
-    return 1 if failed else 0
+    page.save(output / "report.html")
+    motions[REACTION].save(output / "reaction.npz")
+    return names
 
 
-def rows(robot: pp.Robot, rng: np.random.Generator) -> Iterator[Row]:
-    """The lines of the table, for a robot whose first hinge is free and that has a frame "tool"."""
-    q, v = robot.random_state(rng, (BATCH,))
-    tau, x = rng.standard_normal((2, BATCH, robot.nv))
-    M, m = pp.mass_matrix(robot, q), robot.mass
-    h = pp.momentum(robot, q, v)
-
-    yield _row("mass", [m], "kg", "m·1 is a block of 𝓜", M[:, 3:6, 3:6], m * np.eye(3))
-    c = pp.center_of_mass(robot, q)
-    c_rate = _rate(lambda q, v: pp.center_of_mass(robot, q), robot, q, v)
-    yield _row("centre of mass c", c, "m", "m ċ = momentum", m * c_rate, h[:, 3:], 1e-7)
-    p = pp.frame_pose(robot, q, "tool")[:, :3, 3]
-    p_rate = _rate(lambda q, v: pp.frame_pose(robot, q, "tool")[:, :3, 3], robot, q, v)
-    J = pp.jacobian(robot, q, "tool", reference="aligned")[:, 3:]
-    yield _row("tool position p", p, "m", "ṗ = J v", p_rate, _apply(J, v), 1e-7)
-    T = pp.kinetic_energy(robot, q, v)
-    yield _row("kinetic energy", T, "J", "½ v*𝓜 v", T, _dot(v, _apply(M, v)) / 2)
-
-    spectrum = np.linalg.eigvalsh(M)
-    yield _row("least eigenvalue of 𝓜", spectrum[:, 0], "", "𝓜 = 𝓜*", M, M.swapaxes(-1, -2))
-    inverse = pp.mass_matrix_inverse(robot, q)
-    yield _row("largest", spectrum[:, -1], "", "𝓜⁻¹𝓜 = 1", inverse @ M, np.eye(robot.nv))
-    logdet = pp.mass_matrix_logdet(robot, q)
-    yield _row("log det 𝓜", logdet, "", "NumPy's slogdet", logdet, np.linalg.slogdet(M)[1])
-    Mx = pp.mass_matrix_product(robot, q, x)
-    yield _row("‖𝓜 x‖ in O(N)", _norm(Mx), "", "the dense product", Mx, _apply(M, x))
-    y = pp.mass_matrix_solve(robot, q, x)
-    yield _row("‖𝓜⁻¹x‖ in O(N)", _norm(y), "", "𝓜 (𝓜⁻¹x) = x", _apply(M, y), x)
-
-    felt = pp.operational_inertia(robot, q, "tool")
-    J = pp.jacobian(robot, q, "tool")
-    dense = np.linalg.inv(J @ inverse @ J.swapaxes(-1, -2))
-    yield _row("mass felt at the tool", felt[:, 3, 3], "kg", "(J𝓜⁻¹J*)⁻¹", felt, dense, 1e-8)
-    S, one = o.S.on(robot, q).matrix(), np.eye(6 * robot.nb)
-    whole = o.Lambda.on(robot, q).matrix() @ o.Upsilon.on(robot, q).matrix()
-    yield _row("of the rest, S, there", S[:, -3, -3], "kg", "(P + S)Υ = 1", whole, one, 1e-8)
-
-    heavy = robot.with_gravity(EARTH)
-    V = pp.potential_energy(heavy, q)
-    yield _row("potential on Earth", V, "J", "−m g·c", V, -m * c @ EARTH)
-    weight = pp.gravity_force(heavy, q)
-    V_rate = _rate(lambda q, v: pp.potential_energy(heavy, q), robot, q, v)
-    power = _dot(v, weight)
-    yield _row("‖weight‖ on Earth", _norm(weight), "", "rate of the potential", power, V_rate, 1e-7)
-
-    bias = pp.bias_force(robot, q, v)
-    a = pp.forward_dynamics(robot, q, v, tau)
-    yield _row("‖bias force‖", _norm(bias), "", "τ − 𝓜 a", bias, tau - _apply(M, a))
-    again = pp.inverse_dynamics(robot, q, v, a)
-    yield _row("‖accelerations a‖", _norm(a), "", "inverse dynamics = τ", again, tau)
-    links, base = pp.link_accelerations(robot, q, v, tau), pp.accelerations(robot, q, v, a)
-    yield _row("that of the last link", _norm(links[:, -1]), "", "every link as base", links, base)
-    hand = pp.rebase(robot, robot.bodies[-1].name)
-    there = pp.forward_dynamics(hand.robot, *hand.state(q, v), hand.force(q, tau))
-    mapped = hand.acceleration(q, v, a)
-    yield _row("‖a‖ with it as base", _norm(there), "", "a, mapped", there, mapped, 1e-8)
-    driven = ~robot.mask(robot.hinges[0].name)
-    free, own = ~driven * tau, driven * x
-    reacted = pp.hybrid_dynamics(robot, q, v, free, own, active=driven)
-    needed = pp.inverse_dynamics(robot, q, v, reacted.qdd)
-    torque = _norm(reacted.tau * driven)
-    yield _row("torques to prescribe x", torque, "", "inverse dynamics", needed, reacted.tau)
-    still = pp.passive_rates(robot, q, v, driven)
-    reach, seen = pp.generalized_jacobian(robot, q, "tool", driven), _apply(J, still)
-    tool = _norm(seen)
-    yield _row("tool speed adrift", tool, "", "J_G v at momentum 0", _apply(reach, v), seen)
-    nu = pp.total_rates(robot, q, v)
-    C = pp.diagonal_coriolis(robot, q, nu)
-    yield _row("‖total rates ν‖", _norm(nu), "", "½ν*ν = energy", _dot(nu, nu) / 2, T)
-    workless = _dot(nu, C) / (_norm(nu) * _norm(C))
-    yield _row("‖Coriolis term C_ν‖", _norm(C), "", "ν*C_ν = 0", workless, 0 * workless, 1e-12)
-    goal = pp.frame_pose(robot, q, "tool")
-    found = pp.inverse_kinematics(robot, q + 0.1 * _shape(robot), {"tool": goal})
-    reached = pp.frame_pose(robot, found.q, "tool")
-    steps = found.iterations
-    yield _row("steps back to p", steps, "", "the pose of the tool", reached, goal, 1e-7)
-    power, T_rate = _dot(v, tau), _rate(lambda q, v: pp.kinetic_energy(robot, q, v), robot, q, v, a)
-    yield _row("power of τ", power, "W", "rate of the energy", power, T_rate, 1e-6)
-
-    v = 0.3 * v
-    q1, v1, work = _drift(robot, q, v, tau)
-    before, after = pp.momentum(robot, q, v), pp.momentum(robot, q1, v1)
-    gain = pp.kinetic_energy(robot, q1, v1) - pp.kinetic_energy(robot, q, v)
-    kept = f"kept in {DURATION:g} s adrift"
-    for name, unit, k in (("angular", "N·m·s", slice(0, 3)), ("linear", "N·s", slice(3, 6))):
-        yield _row(f"{name} momentum", after[:, k], unit, kept, after[:, k], before[:, k], 1e-6)
-    yield _row("energy gained adrift", gain, "J", "work of the motors", gain, work, 1e-6)
-
-
-def _row(
-    quantity: str,
-    value: Any,
-    unit: str,
-    check: str,
-    got: Any,
-    wanted: Any,
-    tolerance: float = 1e-10,
-) -> Row:
-    """A row with the value at the first state and the largest error, relative to the largest number
-    compared (at least 1)."""
-    first = np.atleast_1d(value[0])
-    shown = ", ".join(f"{x:.{4 if len(first) == 1 else 3}g}" for x in first)
-    error = float(np.abs(got - wanted).max() / max(1.0, np.abs(wanted).max()))
-    return Row(quantity, f"{shown} {unit}".rstrip(), check, error, tolerance)
-
-
-def _drift(robot: pp.Robot, q: Any, v: Any, tau: Any) -> tuple[Any, Any, Any]:
-    """The state after a drift with the joints driven and the base left alone, and the work done.
-
-    Fourth order and true to the group of the hinges: the commutator-free Runge-Kutta scheme of
-    Celledoni, Marthinsen & Owren (Future Gener. Comput. Syst. 19, 2003).
-    """
-    tau = np.where(np.arange(robot.nv) < 6, 0.0, tau)
-    dt, work, move = DURATION / STEPS, 0.0, robot.integrate
-
-    def force(q: Any, v: Any) -> Any:
-        return pp.forward_dynamics(robot, q, v, tau)
-
-    for _ in range(STEPS):
-        a1 = force(q, v)
-        q2, v2 = move(q, dt / 2 * v), v + dt / 2 * a1
-        a2 = force(q2, v2)
-        q3, v3 = move(q, dt / 2 * v2), v + dt / 2 * a2
-        a3 = force(q3, v3)
-        q4, v4 = move(q2, dt * v3 - dt / 2 * v), v + dt * a3
-        a4 = force(q4, v4)
-        q = move(q, dt / 12 * (3 * v + 2 * v2 + 2 * v3 - v4))
-        q = move(q, dt / 12 * (-v + 2 * v2 + 2 * v3 + 3 * v4))
-        work = work + dt / 6 * _dot(tau, v + 2 * v2 + 2 * v3 + v4)
-        v = v + dt / 6 * (a1 + 2 * a2 + 2 * a3 + a4)
-    return q, v, work
-
-
-def _rate(f: Callable[[Any, Any], Any], robot: pp.Robot, q: Any, v: Any, a: Any = 0.0) -> Any:
-    """d/dt f(q, v) along v and a, by central differences of fourth order."""
-    dt = 1e-3
-    at = [f(robot.integrate(q, s * dt * v), v + s * dt * a) for s in (-2, -1, 1, 2)]
-    return (at[0] - 8 * at[1] + 8 * at[2] - at[3]) / (12 * dt)
-
-
-def _shape(robot: pp.Robot) -> Any:
-    """One for each coordinate of a joint, zero for those of the base."""
-    return np.where(np.arange(robot.nq) < 7, 0.0, 1.0)
-
-
-def _apply(A: Any, x: Any) -> Any:
-    return (A @ x[..., None])[..., 0]
-
-
-def _dot(x: Any, y: Any) -> Any:
-    return (x * y).sum(-1)
-
-
-def _norm(x: Any) -> Any:
-    return np.linalg.norm(x, axis=-1)
+def _pictures(
+    motions: Mapping[str, pp.Trajectory], target: np.ndarray, adrift: Mapping[str, pp.Trajectory]
+) -> dict[str, tuple[Any, str]]:
+    """Figures by name, each with what it shows; none without matplotlib."""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        print('no figures, for they need matplotlib: pip install "phipsi[plot]"')
+        return {}
+    two = {name: motions[name] for name in (REACTION, ORDINARY)}
+    return {
+        "reach": (
+            picture(
+                two,
+                frames=["tool"],
+                targets={"target": target[:3, 3]},
+                count=3,
+                azimuth=35.0,
+                elevation=15.0,
+            ),
+            "The tool arrives in reaction mode; with the ordinary Jacobian the base yields and it "
+            "misses.",
+        ),
+        "base": (base_motion(motions), "What the base does."),
+        "tip": (tip_error(motions, "tool", target[:3, 3]), "The distance to the target."),
+        "adrift": (
+            conservation(adrift, relative=True),
+            "Momentum and energy of an arm that swings freely: exact and bounded with the "
+            "preserving methods, adrift with Runge-Kutta.",
+        ),
+    }

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from phipsi.model import mjcf, untrusted, urdf
+from phipsi.model.files import write
 from phipsi.model.json import from_json, to_json
 from phipsi.model.robot import ModelError, Robot
 
@@ -46,13 +47,7 @@ def load(
 def save(robot: Robot, path: str | os.PathLike[str]) -> None:
     """Write the robot as JSON, which `load` reads back bit for bit. The file appears complete or
     not at all."""
-    path = Path(path)
-    draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        draft.write_text(to_json(robot), encoding="utf-8")
-        os.replace(draft, path)
-    finally:
-        draft.unlink(missing_ok=True)
+    write(path, to_json(robot).encode())
 
 
 def _robot(

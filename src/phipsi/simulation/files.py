@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 import stat
 import zipfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
 from math import prod
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -20,6 +18,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from phipsi.model import ModelError, Robot
+from phipsi.model.files import atomic
 from phipsi.model.json import from_json, to_json
 from phipsi.model.untrusted import quoted
 from phipsi.simulation import csv
@@ -81,35 +80,6 @@ def _check_regular(path: str | os.PathLike[str], shown: str) -> None:
     if not stat.S_ISREG(mode):
         what = "a directory" if stat.S_ISDIR(mode) else "not a regular file"
         raise TrajectoryError(f"{shown} is {what}; give a file that a trajectory was saved in")
-
-
-@contextmanager
-def atomic(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """A file to write that takes its place when it is complete; else the old one, or none, stays.
-
-    Whatever stops the writing (a full disk, Ctrl-C) leaves nothing behind.
-    """
-    shown = quoted(str(path), 200)
-    try:
-        path = Path(os.path.realpath(path))
-        if path.is_dir():
-            raise IsADirectoryError(f"{shown} is a directory; give the name of a file in it")
-    except ValueError as error:
-        raise OSError(f"{shown} is no path: {error}") from None
-    draft = path.with_name(f".{path.name[:50]}.{secrets.token_hex(8)}.tmp")
-    try:
-        with open(draft, "xb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(draft, path)
-    except OSError as error:
-        if error.errno is None:
-            raise
-        raise type(error)(f"{shown} cannot be written: {os.strerror(error.errno)}") from None
-    finally:
-        with suppress(OSError):
-            draft.unlink(missing_ok=True)
 
 
 # ---- npz ---------------------------------------------------------------------------------------

@@ -84,6 +84,9 @@ def bind(
             raise TypeError(f"the controller is {controller!r}, needs a program or a function")
         law = controller if isinstance(controller, Program) else _traced(controller)
         own = {n: p for n, p in law.parameters.items() if n not in SUPPLIED}
+        check = getattr(law.verify, "check", None)  # gains, known now and only numbers later
+        if check is not None:
+            check(parameters)
         for name in parameters:
             if name not in own:
                 _refuse_parameter(law, name, list(own))

@@ -1,0 +1,286 @@
+"""`phipsi simulate`: run a scenario, tell how it ended, and keep what was computed."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import phipsi as pp
+from phipsi.cli.app import INTERRUPTED, BadUsage
+from phipsi.scenarios import SCENARIOS, Scenario, ScenarioError, load
+from phipsi.scenarios.folder import check, filled, inside
+from phipsi.scenarios.scenario import Goal
+
+SHOWN = 3
+"""Numbers of a signal that are shown, if it has no more."""
+
+
+def list_scenarios() -> None:
+    """Print the shipped scenarios, one line each."""
+    width = max(map(len, SCENARIOS))
+    for name in SCENARIOS:
+        print(f"{name:{width}}  {load(name).document.title}")
+
+
+def run(
+    name: str | None,
+    output: str | None,
+    changes: dict[str, Any],
+    *,
+    as_json: bool,
+    force: bool,
+    quiet: bool,
+) -> int:
+    """Simulate, write, and print a summary; the exit code."""
+    if name is None:
+        raise BadUsage("name a scenario, or list them with --list")
+    scenario = _changed(_found(name), changes)
+    named = scenario.output.folder
+    where = scenario.output.where / "folder"
+    folder = Path(output) if output else inside(named, where) if named else None
+    if folder is not None:
+        check(folder, force)
+    motion, ended = _simulated(scenario, quiet)
+    if motion is None:
+        _say(ended)
+        sys.exit(INTERRUPTED)
+    told = summary(scenario, motion)
+    told["ended"] = ended or "finished"
+    notes = _written(scenario, motion, told, folder, force) if folder else []
+    for note in notes if not quiet else []:
+        _say(note)
+    if as_json:
+        print(json.dumps(told, indent=2, ensure_ascii=False, allow_nan=False))
+    elif not quiet:
+        _show(scenario, told)
+    if not ended:
+        return 0
+    kept = f"what was computed is in {str(folder)!r}" if folder else "nothing was written"
+    _say(f"{ended}; {kept}")
+    if ended.startswith("stopped"):
+        sys.exit(INTERRUPTED)
+    return 1
+
+
+def _found(name: str) -> Scenario:
+    try:
+        return load(name)
+    except ScenarioError as error:
+        if str(error).startswith("there is no file"):
+            raise BadUsage(str(error)) from None
+        raise
+
+
+def _changed(scenario: Scenario, changes: dict[str, Any]) -> Scenario:
+    given = {name: value for name, value in changes.items() if value is not None}
+    try:
+        return scenario.changed(**given) if given else scenario
+    except ScenarioError as error:
+        said = str(error).partition("simulation.")[2] or str(error)
+        raise BadUsage(f"--{said}") from None
+
+
+def _simulated(scenario: Scenario, quiet: bool) -> tuple[pp.Trajectory | None, str]:
+    """The motion, or what was computed of it, and why it ended early."""
+    try:
+        with _progress(scenario.name, quiet) as progress:
+            return scenario.run(progress), ""
+    except pp.Interrupted as stop:
+        return stop.trajectory, f"stopped at t = {stop.trajectory.t[-1]:g} s"
+    except KeyboardInterrupt:
+        return None, "stopped before the first step; nothing was written"
+    except pp.Diverged as error:
+        return error.trajectory, str(error)
+
+
+@contextmanager
+def _progress(name: str, quiet: bool) -> Iterator[Callable[[float], None] | None]:
+    """A bar on stderr, if someone looks at it."""
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+    from rich.progress import TimeRemainingColumn as Left
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), Left())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+        task = bars.add_task(f"{name}: compiling", total=None)
+
+        def progress(done: float) -> None:
+            bars.update(task, description=name, total=1.0, completed=done)
+
+        yield progress
+
+
+def _say(message: str) -> None:
+    print("phipsi:", " ".join(message.split()), file=sys.stderr)
+
+
+# ---- the summary --------------------------------------------------------------------------------
+
+
+def summary(scenario: Scenario, motion: pp.Trajectory) -> dict[str, Any]:
+    """What is told of a motion: numbers in SI units; not finite ones are null."""
+    energy = motion[[0, -1]].energy
+    told: dict[str, Any] = {
+        "scenario": scenario.name,
+        "title": scenario.document.title,
+        "robot": scenario.robot.name,
+        "duration": motion.duration,
+        "samples": len(motion),
+        "method": motion.method,
+        "dt": motion.dt,
+        "goals": {frame: _miss(motion.frame(frame)[-1], x) for frame, x in scenario.goals.items()},
+        "signals": {name: _last(x) for name, x in motion.signals.items()},
+        "units": dict(motion.units),
+        "energy": {"first": _number(energy[0]), "change": _number(energy[1] - energy[0])},
+        "momentum_drift": _drift(motion),
+        "events": [{"time": time, "what": what} for time, what in motion.events],
+        "folder": None,
+        "files": [],
+    }
+    return told
+
+
+def _miss(now: np.ndarray, goal: Goal) -> dict[str, Any]:
+    """How far a frame is from its goal at the end [m, rad], as far as that counts."""
+    e = np.asarray(pp.control.pose_error(now, goal.pose), float)
+    miss = {"position": e[3:], "attitude": e[:3]}
+    for row, name in (("linear", "attitude"), ("position", "attitude"), ("angular", "position")):
+        if goal.rows == row:
+            del miss[name]
+    return {name: _number(np.linalg.norm(x)) for name, x in miss.items()}
+
+
+def _drift(motion: pp.Trajectory) -> dict[str, Any] | None:
+    """The largest change of momentum of what floats freely, None of what stands on the ground."""
+    robot = motion.robot
+    roots = [h for h in robot.hinges if h.parent == "world"]
+    if any(h.kind.name != "free" for h in roots) or np.any(robot.gravity):
+        return None
+    change = np.abs(motion.momentum - motion.momentum[:1])
+    return {"angular": _number(change[:, :3].max()), "linear": _number(change[:, 3:].max())}
+
+
+def _last(x: np.ndarray) -> Any:
+    return [_number(y) for y in x[-1]] if x.ndim > 1 else _number(x[-1])
+
+
+def _number(x: Any) -> float | None:
+    return float(x) if np.isfinite(x) else None
+
+
+def rows(told: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """The lines of the table."""
+    step = f" in steps of {told['dt']:g} s ({told['method']})"
+    yield "simulated", f"{told['duration']:g} s{step}, {told['samples']} samples"
+    for frame, miss in told["goals"].items():
+        units = {"position": "m", "attitude": "rad"}
+        yield f"{frame} misses by", ", ".join(f"{_text(x)} {units[n]}" for n, x in miss.items())
+    for name, value in told["signals"].items():
+        value = value if isinstance(value, list) else [value]
+        if len(value) <= SHOWN:
+            yield name, f"{', '.join(map(_text, value))} {told['units'].get(name, '')}".rstrip()
+    yield (
+        "energy",
+        f"{_text(told['energy']['first'])} J, change {_text(told['energy']['change'])} J",
+    )
+    if drift := told["momentum_drift"]:
+        yield "momentum drift", f"{_text(drift['angular'])} N·m·s, {_text(drift['linear'])} N·s"
+    for event in told["events"]:
+        yield f"at {event['time']:g} s", event["what"]
+    if told["folder"]:
+        yield f"in {told['folder']}", ", ".join(told["files"])
+
+
+def _text(x: float | None) -> str:
+    return "not finite" if x is None else f"{x:.3g}"
+
+
+def _show(scenario: Scenario, told: dict[str, Any]) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(title=escape(told["title"]), title_justify="left", box=box.SIMPLE_HEAD)
+    table.show_header, table.show_edge, table.padding = False, False, (0, 2, 0, 0)
+    for cells in rows(told):
+        table.add_row(*map(escape, cells))
+    console = Console(highlight=False)
+    console.print(table)
+    if not told["folder"]:
+        console.print("[dim]Nothing was written: say --output DIR to keep it.[/]")
+
+
+# ---- files --------------------------------------------------------------------------------------
+
+
+def _written(
+    scenario: Scenario, motion: pp.Trajectory, told: dict[str, Any], folder: Path, force: bool
+) -> list[str]:
+    """Write all of it; what was left out, and why, one sentence each."""
+    notes: list[str] = []
+    told["folder"] = str(folder)
+    with filled(folder, force) as draft:
+        for form in scenario.output.formats:
+            motion.save(draft / f"trajectory.{form}")
+        (draft / "scenario.toml").write_bytes(scenario.content)
+        figures = _figures(scenario, motion, draft, notes)
+        if scenario.output.report:
+            _report(scenario, motion, told, figures, draft / "report.html")
+        told["files"] = sorted([*(f.name for f in draft.iterdir()), "summary.json"])
+        text = json.dumps(told, indent=2, ensure_ascii=False, allow_nan=False)
+        (draft / "summary.json").write_text(text, encoding="utf-8")
+    return notes
+
+
+def _figures(
+    scenario: Scenario, motion: pp.Trajectory, draft: Path, notes: list[str]
+) -> dict[str, Any]:
+    """Figures by what they show, written as PNG."""
+    from phipsi.view.figures import save_figure
+
+    made: dict[str, Any] = {}
+    for what in dict.fromkeys(scenario.output.figures):
+        try:
+            made[what] = motion.plot(what)
+        except ImportError as error:
+            notes.append(f"figures were left out: {error}")
+            break
+        except ValueError as error:
+            notes.append(f"the figure of {what!r} was left out: {error}")
+            continue
+        name = "".join(c if c.isalnum() else "_" for c in what)[:80]
+        save_figure(made[what], draft / f"{name}.png")
+    return made
+
+
+def _report(
+    scenario: Scenario,
+    motion: pp.Trajectory,
+    told: dict[str, Any],
+    figures: dict[str, Any],
+    path: Path,
+) -> None:
+    from phipsi.view.report import Report
+
+    page = Report(told["title"], f"Scenario {scenario.name}, robot {told['robot']}")
+    for paragraph in scenario.document.about.strip().split("\n\n"):
+        page.paragraph(paragraph)
+    goals = {f"goal of {frame}": goal.pose for frame, goal in scenario.goals.items()}
+    page.heading("The motion").animation(
+        {scenario.name: motion}, frames=scenario.frames, targets=goals
+    )
+    lines = [row for row in rows(told) if not row[0].startswith("in ")]
+    page.heading("How it ended").table(["quantity", "value"], lines)
+    for what, figure in figures.items():
+        page.figure(figure, alt=f"{what} over time", caption=what)
+    page.save(path)

@@ -1,0 +1,101 @@
+"""What is drawn of a simulated motion: few enough poses, as few bytes."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from phipsi.algorithms import poses
+from phipsi.model import Robot
+from phipsi.view.geometry import quaternions
+
+FRAMES_PER_SECOND = 50
+MAX_FRAMES = 3000
+MAX_NUMBERS = 3_000_000
+"""Of one motion no more poses, and no more numbers, are kept: a file of 16 MB at most."""
+
+
+class Motion(Protocol):
+    """What the drawings need of a `phipsi.Trajectory`: t (N,) [s], q (N, nq), and poses of frames,
+    (N, 4, 4)."""
+
+    @property
+    def robot(self) -> Robot:
+        """The robot that moves."""
+        ...
+
+    @property
+    def t(self) -> Any:
+        """Times [s], (N,)."""
+        ...
+
+    @property
+    def q(self) -> Any:
+        """Configurations, (N, nq)."""
+        ...
+
+    def frame(self, name: str) -> Any:
+        """The pose of a frame at each time, (N, 4, 4) [m]."""
+        ...
+
+
+class Sampled(NamedTuple):
+    """Some instants of a motion: which ones (`kept`), `t` since the first [s], and each body's
+    [position; quaternion], (n, nb, 7)."""
+
+    kept: np.ndarray
+    t: np.ndarray
+    poses: np.ndarray
+    broken: float | None
+    """When the motion stops being finite [s], if it does: it is drawn until then."""
+
+
+def sampled(motion: Motion, label: str) -> Sampled:
+    """At most 50 poses a second, and few enough for a page; first and last are kept."""
+    t, q = checked(motion, label)
+    broken = None
+    bad = ~(np.isfinite(t) & np.isfinite(q).all(-1))
+    if bad.any():
+        end = int(np.argmax(bad))
+        if end == 0:
+            raise ValueError(f"motion {label!r} begins with a number that is not finite")
+        broken = float(t[end]) if np.isfinite(t[end]) else float(t[end - 1])
+        t, q = t[:end], q[:end]
+    index = thinned(t, min(MAX_FRAMES, max(2, MAX_NUMBERS // (7 * max(1, motion.robot.nb)))))
+    X = np.asarray(poses(motion.robot, q[index]))
+    both = np.concatenate((X[..., :3, 3], quaternions(X[..., :3, :3])), -1)
+    return Sampled(index, t[index] - t[0], both, broken)
+
+
+def checked(motion: Motion, label: str) -> tuple[np.ndarray, np.ndarray]:
+    """t and q of one motion, as arrays of the right shapes."""
+    t, q = np.asarray(motion.t, float), np.asarray(motion.q, float)
+    if q.ndim != 2:
+        raise ValueError(
+            f"motion {label!r} has q of shape {q.shape}; choose one row of the batch, .row(0)"
+        )
+    if t.shape != q.shape[:1] or not len(t):
+        raise ValueError(
+            f"motion {label!r} has t of shape {t.shape} and q of shape {q.shape}; it needs a time "
+            "for each configuration, and one at least"
+        )
+    if np.any(np.diff(t) < 0):
+        raise ValueError(f"motion {label!r} has times that go back; they must not decrease")
+    return t, q
+
+
+def thinned(t: np.ndarray, limit: int) -> np.ndarray:
+    """The indices of instants spread over the time, first and last among them."""
+    span = float(t[-1] - t[0])
+    count = min(limit, len(t), int(np.ceil(span * FRAMES_PER_SECOND)) + 1)
+    if count >= len(t):
+        return np.arange(len(t))
+    grid = np.linspace(t[0], t[-1], max(count, 2))
+    return np.unique([*np.searchsorted(t, grid[:-1]).tolist(), len(t) - 1])
+
+
+def packed(numbers: np.ndarray) -> str:
+    """Numbers as base64 of little-endian float32."""
+    return base64.b64encode(np.ascontiguousarray(numbers, "<f4").tobytes()).decode("ascii")

@@ -1,0 +1,10 @@
+"""Few colours, told apart by colour-blind people too (Okabe and Ito), on light and on dark."""
+
+TRACKS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#8c6d1f")
+"""One per motion, in turn."""
+TARGET = "#e69f00"
+
+
+def track_color(number: int) -> str:
+    """The colour of the motion of that number."""
+    return TRACKS[number % len(TRACKS)]
