@@ -11,6 +11,7 @@ help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-9s %s\n", $$1, $$2}' Makefile
 
 demo: .venv/.core ## let a free-flying arm reach, and write figures and a report to build/demo
+	@mkdir -p build
 	@$(BIN)/python -m phipsi.cli demo --output build/demo
 
 test: .venv/.dev ## run the tests (some minutes)

@@ -287,18 +287,36 @@ def test_errors_of_our_own_classes_are_sentences(monkeypatch: pytest.MonkeyPatch
     assert (result.exit_code, result.stderr) == (1, "phipsi: it is singular\n")
 
 
-def test_demo_passes():
-    result = invoke("demo", "--seed", "3")
+def test_demo_shows_what_it_claims(tmp_path: Path):
+    result = invoke("demo", "--output", str(tmp_path / "demo"))
     assert result.exit_code == 0, result.stdout
-    assert "checks passed" in result.stdout and "✗" not in result.stdout
+    assert result.stdout.count("✓") == 9 and "✗" not in result.stdout
+    assert "miss [mm]" in result.stdout
+    pictures = {f"{x}.{y}" for x in ("reach", "base", "tip", "adrift") for y in ("png", "svg")}
+    found = {file.name for file in (tmp_path / "demo").iterdir()}
+    assert found == pictures | {"report.html", "reaction.npz"}
+    motion = phipsi.Trajectory.load(tmp_path / "demo" / "reaction.npz")
+    target = motion.frame("tool")[0, :3, 3] + demo.WAY
+    assert np.linalg.norm(motion.frame("tool")[-1, :3, 3] - target) < 1e-3
 
 
-def test_demo_fails_when_a_check_does(monkeypatch: pytest.MonkeyPatch):
-    wrong = demo.Row("energy", "1 J", "is 2 J", float("nan"))
-    monkeypatch.setattr(demo, "rows", lambda robot, rng: iter([wrong]))
-    result = invoke("demo")
-    assert result.exit_code == 1
-    assert "1 of 1 checks failed" in result.stdout
+def test_demo_fails_when_a_claim_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    wrong = demo.Check("water runs uphill", "it does not", False)
+    monkeypatch.setattr(demo, "claims", lambda *_: iter([wrong]))
+    monkeypatch.setattr(demo, "reach", lambda: ({}, np.eye(4)))
+    monkeypatch.setattr(demo, "drift", lambda method: None)
+    monkeypatch.setattr(demo, "conserved", lambda motion: [0.0])
+    monkeypatch.setattr(demo, "write", lambda *_: [])
+    result = invoke("demo", "-o", str(tmp_path / "demo"))
+    assert result.exit_code == 1 and "✗ water runs uphill" in result.stdout
+
+
+def test_demo_says_where_it_cannot_write(tmp_path: Path):
+    (tmp_path / "file").write_text("")
+    for folder, message in (("file", "is a file"), ("absent/demo", "no folder")):
+        result = invoke("demo", "-o", str(tmp_path / folder))
+        (line,) = result.stderr.splitlines()
+        assert result.exit_code == 1 and message in line
 
 
 def test_doctor():
@@ -318,7 +336,7 @@ def test_doctor():
         (["info", "space_arm", "--base", "loose"], 2, "loose"),
         (["info", "space_arm", "--base", "free"], 2, "--base is for files"),
         (["info", "space_arm", "--jsn"], 2, "--jsn"),
-        (["demo", "--seed", "x"], 2, "--seed"),
+        (["demo", "--outptu", "x"], 2, "--outptu"),
         (["explain"], 2, "EXPRESSION"),
         (["explain", "H @"], 2, "an operator, as H or psi, should stand here"),
         (["explain", "H @ phi.T"], 2, "H takes body forces, φ* gives body motions"),

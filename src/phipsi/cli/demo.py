@@ -12,6 +12,7 @@ import numpy as np
 
 import phipsi as pp
 from phipsi.control import on_path, pose_path, reaction_mode, resolved_acceleration
+from phipsi.scenarios.folder import check, filled
 from phipsi.view import Report, base_motion, conservation, picture, save_figure, tip_error
 
 START = (1.73, -0.04, -0.22, -0.4, -1.09, 0.85, 0.0)
@@ -59,7 +60,7 @@ def run(output: Path) -> int:
 
     begin, console = time.perf_counter(), Console(highlight=False)
     errors = Console(stderr=True)
-    output.mkdir(parents=True, exist_ok=True)
+    check(output, force=True)
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as bar:
         task = bar.add_task("reaching, three ways")
@@ -70,11 +71,12 @@ def run(output: Path) -> int:
         rows = [[name, *compared(motion, target)] for name, motion in motions.items()]
         kept = [[name, *conserved(motion)] for name, motion in adrift.items()]
         checks = list(claims(motions, target, adrift))
-        written = write(output, motions, target, adrift, rows, kept, checks)
+        with filled(output, force=True) as draft:
+            written = write(draft, motions, target, adrift, rows, kept, checks)
     _print(console, rows, kept, checks)
     console.print(f"{time.perf_counter() - begin:.0f} s; written to {output}: {', '.join(written)}")
     console.print(f"Open [bold]{output / 'report.html'}[/] in a browser to see it move.")
-    return 0 if all(check.holds for check in checks) else 1
+    return 0 if all(one.holds for one in checks) else 1
 
 
 # ---- the motions --------------------------------------------------------------------------------
@@ -191,9 +193,9 @@ def _print(console: Any, rows: list[Any], kept: list[Any], checks: list[Check]) 
             table.add_row(name, *(f"{x:.3g}" for x in numbers))
         console.print(table)
         console.print()
-    for check in checks:
-        mark = "[green]✓[/]" if check.holds else "[bold red]✗[/]"
-        console.print(f"{mark} {check.claim}: {check.measured}")
+    for one in checks:
+        mark = "[green]✓[/]" if one.holds else "[bold red]✗[/]"
+        console.print(f"{mark} {one.claim}: {one.measured}")
 
 
 def write(
