@@ -4,7 +4,9 @@ from phipsi import control as control
 from phipsi import conventions as conventions
 from phipsi import interop as interop
 from phipsi import operators as operators
+from phipsi import scenarios as scenarios
 from phipsi import simulation as simulation
+from phipsi import view as view
 from phipsi.algorithms import Articulated as Articulated
 from phipsi.algorithms import Articulating as Articulating
 from phipsi.algorithms import Assembled as Assembled

@@ -581,7 +581,8 @@ def past_present_future() -> Errors:
 @DL.item(
     "Alg 8.1",
     "ξ̇ = D⁻¹(T − Hψχ), χ = KT + λH*ξ − (X + Ṽ*M)V: forward dynamics",
-    "diagonal_forward_dynamics",
+    "diagonal_forward_dynamics simulate",
+    also="simulation/test_methods.py",
     tolerance=1e-8,
 )
 def diagonal_forward_dynamics() -> Errors:
@@ -612,7 +613,11 @@ def moving_by(c: Case, control: Callable[[Any, Any], Any]) -> Callable[[np.ndarr
 
 
 @DL.item(
-    "Control 8.1", "ε = −cν: E(t) = E(0)exp(−2ct)", "total_rates applied_moments", tolerance=1e-7
+    "Control 8.1",
+    "ε = −cν: E(t) = E(0)exp(−2ct)",
+    "total_rates applied_moments control.rate_feedback",
+    also="control/test_closed_loops.py",
+    tolerance=1e-7,
 )
 def rate_control() -> Errors:
     """The exponential, after a second of simulation; power −ν*cν for any gain."""
@@ -673,7 +678,9 @@ class Reaching:
 @DL.item(
     "Control 8.2",
     "ε = −c₁ν + D⁻½HψBL̃*We: U = ½ν*ν + ½e*We falls as −ν*c₁ν",
-    "total_rates working_moments applied_moments frame_pose",
+    "total_rates working_moments applied_moments frame_pose control.pose_feedback "
+    "control.pose_lyapunov",
+    also="control/test_closed_loops.py",
     tolerance=1e-6,
 )
 def pose_control() -> Errors:

@@ -296,8 +296,8 @@ def held() -> tuple[pp.Robot, list[pp.Grasp], State]:
 @SOA.item(
     "6: grasps",
     "(M_o + ΣφΛφ*)α_o = f_o − b_o + ΣφΛα_f: arms that hold an object",
-    "grasp_dynamics effective_inertia",
-    also="algorithms/test_grasps.py algorithms/test_peers.py",
+    "grasp_dynamics effective_inertia control.object_control",
+    also="algorithms/test_grasps.py algorithms/test_peers.py control/test_holding.py",
     tolerance=1e-9,
 )
 def grasps() -> Errors:
@@ -335,7 +335,8 @@ def decoupled() -> Errors:
 @SOA.item(
     "6: Lyapunov control",
     "𝓜̇ = C + C*: T = 𝓜β̇_r + C(q, β)β_r + g − Ke makes ½e*𝓜e fall as −e*Ke",
-    "coriolis_product coriolis_matrix gravity_force",
+    "coriolis_product coriolis_matrix gravity_force control.passivity_based",
+    also="control/test_closed_loops.py",
     tolerance=1e-8,
 )
 def bilinear_coriolis() -> Errors:

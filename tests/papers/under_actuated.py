@@ -284,7 +284,8 @@ def columns() -> Errors:
 @UA.item(
     "6.2: tracking",
     "β̇_a = J_G⁺(α − drift): the tip follows while the base floats",
-    "generalized_jacobian drift_accelerations hybrid_dynamics",
+    "generalized_jacobian drift_accelerations hybrid_dynamics control.resolved_acceleration",
+    also="control/test_dense.py control/test_free_flyers.py",
 )
 def end_effector_tracking() -> Errors:
     """The dense equations of motion, controlled."""
@@ -306,7 +307,9 @@ def end_effector_tracking() -> Errors:
 @UA.item(
     "(7.1)",
     "[J_G; J_D]β̇_a = [α − drift; β̇_p − drift]: the tip moves and the base does not",
-    "generalized_jacobian disturbance_jacobian drift_accelerations hybrid_dynamics",
+    "generalized_jacobian disturbance_jacobian drift_accelerations hybrid_dynamics "
+    "control.reaction_mode",
+    also="control/test_free_flyers.py",
     tolerance=1e-9,
 )
 def reaction_mode() -> Errors:

@@ -159,6 +159,13 @@ def test_a_failed_motor_gives_nothing():
     assert (motion.tau[:20, wrist] != 0).all() and (motion.tau[20:, wrist] == 0).all()
 
 
+def test_what_comes_after_the_end_does_not_happen():
+    late = [pp.Failure(5.0, "pivot"), pp.Failure(0.1, "pivot", "locked")]
+    motion = pp.simulate(stick(), [0.0], [1.0], duration=0.1, dt=0.01, events=late)
+    assert [time for time, _ in motion.events] == [0.1]
+    assert motion.v[-2:, 0].tolist() == [1.0, 0.0]
+
+
 def test_controllers_are_told_which_motors_work():
     robot = pp.robots.space_arm()
 

@@ -40,6 +40,8 @@ def run(
     """Simulate, write, and print a summary; the exit code."""
     if name is None:
         raise BadUsage("name a scenario, or list them with --list")
+    if output == "":
+        raise BadUsage("--output needs the name of a folder")
     scenario = _changed(_found(name), changes)
     named = scenario.output.folder
     where = scenario.output.where / "folder"
@@ -141,7 +143,7 @@ def summary(scenario: Scenario, motion: pp.Trajectory) -> dict[str, Any]:
         "signals": {name: _last(x) for name, x in motion.signals.items()},
         "units": dict(motion.units),
         "energy": {"first": _number(energy[0]), "change": _number(energy[1] - energy[0])},
-        "momentum_drift": _drift(motion),
+        "momentum_change": _momentum_change(motion),
         "events": [{"time": time, "what": what} for time, what in motion.events],
         "folder": None,
         "files": [],
@@ -159,7 +161,7 @@ def _miss(now: np.ndarray, goal: Goal) -> dict[str, Any]:
     return {name: _number(np.linalg.norm(x)) for name, x in miss.items()}
 
 
-def _drift(motion: pp.Trajectory) -> dict[str, Any] | None:
+def _momentum_change(motion: pp.Trajectory) -> dict[str, Any] | None:
     """The largest change of momentum of what floats freely, None of what stands on the ground."""
     robot = motion.robot
     roots = [h for h in robot.hinges if h.parent == "world"]
@@ -192,8 +194,8 @@ def rows(told: dict[str, Any]) -> Iterator[tuple[str, str]]:
         "energy",
         f"{_text(told['energy']['first'])} J, change {_text(told['energy']['change'])} J",
     )
-    if drift := told["momentum_drift"]:
-        yield "momentum drift", f"{_text(drift['angular'])} N·m·s, {_text(drift['linear'])} N·s"
+    if change := told["momentum_change"]:
+        yield "momentum change", f"{_text(change['angular'])} N·m·s, {_text(change['linear'])} N·s"
     for event in told["events"]:
         yield f"at {event['time']:g} s", event["what"]
     if told["folder"]:

@@ -73,12 +73,12 @@ def assisted(controller: Program[..., Any], by: Program[..., Any]) -> Program[..
             raise TypeError(f"assisted: {controller.name} and {by.name} differ in {name!r}")
 
     def law(robot: Robot, **given: Any) -> Any:
-        help = by(robot, **{n: given[n] for n in by.parameters})
-        known = help["tau"] if given["tau"] is None else help["tau"] + given["tau"]
+        aid = by(robot, **{n: given[n] for n in by.parameters})
+        known = aid["tau"] if given["tau"] is None else aid["tau"] + given["tau"]
         own = {n: given[n] for n in controller.parameters}
-        out = controller(robot, **{**own, "active": help["active"], "tau": known})
-        told = {n: x for n, x in help.items() if n != "active"}
-        return {**told, **out, "tau": out["tau"] + help["tau"]}
+        out = controller(robot, **{**own, "active": aid["active"], "tau": known})
+        told = {n: x for n, x in aid.items() if n != "active"}
+        return {**told, **out, "tau": out["tau"] + aid["tau"]}
 
     return _made(law, f"{controller.name}_with_{by.name}", [by, controller], both, {}, {})
 

@@ -83,12 +83,9 @@ def object_control(
 
     rows, right = A[:, rest], x.wanted(stabilisation) - A[:, own] @ wanted[own]
     adrift = rest[~robot.driven[rest]]
-    if len(adrift):  # their own equations: nobody drives them
-        M = mass_matrix(robot, q)[adrift]
-        felt = (A.T @ lam + known - bias_force(robot, q, v))[adrift]
-        scale = 1.0 / np.diag(M[:, adrift])
-        rows = np.concatenate([rows, scale[:, None] * M[:, rest]])
-        right = np.concatenate([right, scale * felt])
+    if len(adrift):
+        M, felt = _yielding(robot, q, v, adrift, A.T @ lam + known)
+        rows, right = np.concatenate([rows, M[:, rest]]), np.concatenate([right, felt])
     slow = -null_damping * v[rest]
     gram, rho = clearance(rows, singular)
     qdd = wanted.copy()
@@ -113,6 +110,13 @@ def _freedoms(robot: Robot, grasps: Sequence[Grasp]) -> np.ndarray:
             "moves"
         )
     return robot.freedoms(roots.pop())
+
+
+def _yielding(robot: Robot, q: Any, v: Any, which: np.ndarray, forces: Any) -> tuple[Any, Any]:
+    """𝓜β̇ = T − C in the rows that nobody drives, each divided by its diagonal entry."""
+    M = mass_matrix(robot, q)[which]
+    scale = 1.0 / np.diag(M[:, which])
+    return scale[:, None] * M, scale * (forces - bias_force(robot, q, v))[which]
 
 
 def _forces(grasps: Sequence[Grasp], x: Cut, A: Any, load: Any, squeeze: Any, sharing: Any) -> Any:

@@ -33,7 +33,7 @@ from phipsi.spatial import Pivot
 POSTURE = {"posture_stiffness": NONNEGATIVE, "null_damping": NONNEGATIVE}
 
 
-class Frame:
+class TaskFrame:
     """A frame as a mass of its own: Λ = (J𝓜⁻¹J*)⁻¹ of chosen rows, damped near singularities."""
 
     def __init__(
@@ -98,7 +98,7 @@ def operational_space(
     """
     chosen = rows_of("operational_space", rows)
     now = task(robot, q, v, frame, chosen, pose, velocity, acceleration, stiffness, damping)
-    tip = Frame(robot, q, v, frame, chosen, singular)
+    tip = TaskFrame(robot, q, v, frame, chosen, singular)
     tau = tip.J.T @ tip.force(now.acceleration[chosen] - tip.drift)
     rest = _posture(robot, q, v, posture, posture_stiffness, null_damping)
     tau = tau + bias_force(robot, q, v) + tip.aside(rest)
@@ -145,7 +145,7 @@ def hybrid_force_position(
     S = turn @ np.diag(np.where(axes, 1.0, 0.0)) @ turn.T
     whole = rows_of("hybrid_force_position", "pose")
     now = task(robot, q, v, frame, whole, pose, velocity, acceleration, stiffness, damping)
-    tip = Frame(robot, q, v, frame, whole, singular)
+    tip = TaskFrame(robot, q, v, frame, whole, singular)
     V = tip.J @ v
     wanted = now.acceleration - S @ now.acceleration - force_damping * (S @ V)
     push = force if measured is None else force + force_gain * (force - measured)

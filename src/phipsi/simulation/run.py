@@ -59,7 +59,7 @@ class Clock:
 
     def sample(self, at: float) -> int:
         """The sample nearest to a time."""
-        return min(self.samples, round(at / (self.dt * self.every)))
+        return round(at / (self.dt * self.every))
 
 
 class Run:
@@ -188,7 +188,7 @@ class Run:
     ) -> Iterator[Piece]:
         """The samples of (now, until], chunk by chunk."""
         size = self.robot.nq + self.robot.nv
-        chunk = 1 if asked else max(1, min(until - now, CHUNK // size))
+        chunk = 1 if asked else min(_doubled(until - now), _doubled(CHUNK // size))
         if self.method in ADAPTIVE:
             loop = Loop(law, phase.plant)
             masks = self._masks(phase)
@@ -291,6 +291,12 @@ class Run:
             self.robot, t, q, v, signals.pop("tau"), poses, signals, events=tuple(log),
             method=self.method, dt=self.clock.dt, passive=parts[0].phase.plant.passive,
         )  # fmt: skip
+
+
+def _doubled(count: int) -> int:
+    """The power of two from `count` on: simulations of many lengths share a kernel, and what one
+    computes too much is dropped."""
+    return 1 << max(0, count - 1).bit_length()
 
 
 def _same(memory: Any, q: np.ndarray) -> Any:

@@ -1,0 +1,223 @@
+"""The controllers of a scenario as they are written: checked, and their numbers found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from phipsi.algorithms import frame_pose
+from phipsi.control import check_gains
+from phipsi.model import Closure, Grasp, Robot
+from phipsi.scenarios.laws import COLUMNS, LAWS, SUPPLIED, TARGETS, Law, Part
+from phipsi.scenarios.places import HINGES, PlaceOf
+from phipsi.scenarios.reading import At, flag, hint, many, number, read, text, whole
+from phipsi.scenarios.tables import LawTable, PathTable
+from phipsi.scenarios.world import DEGREE, configuration, known_frame, velocity, wrong_at
+
+
+@dataclass(frozen=True)
+class Maker:
+    """A controller as it is written, checked as far as it can be before the start is known."""
+
+    table: LawTable
+    law: Law
+    robot: Robot
+    filled: Mapping[str, Any]
+    """What the simulation knows: its grasps and its stabilisation."""
+
+    @property
+    def at(self) -> At:
+        """Where it stands."""
+        return self.table.where
+
+    @cached_property
+    def part(self) -> Part:
+        """Its constant part."""
+        table, law = self.table, self.law
+        for name in table.own:
+            self._known(name, self.at / name)
+        options = {n: self._option(n) for n in law.options if n in table.own}
+        options |= {n: x for n, x in self.filled.items() if n in law.options and n not in table.own}
+        name = table.name or table.law.replace(".", "_")
+        part = Part(name, law, tuple(options.items()), self._drives(), self._path_kind())
+        for n in part.fed:
+            if n in table.own:
+                raise (self.at / n).wrong("is given by the path; drop one of them")
+        if "frame" in law.parameters:
+            known_frame(self.robot, self.frame, self.at / "frame")
+        given = {*table.own, *part.fed, *SUPPLIED, *options}
+        for n, parameter in law.parameters.items():
+            if parameter.default is parameter.empty and n not in given:
+                more = ", or a path" if n in ("pose", "target") else ""
+                raise (self.at / n).wrong(f"is missing: {table.law} needs it{more}")
+        return part
+
+    @property
+    def frame(self) -> str:
+        """The frame of the law."""
+        own = self.table.own.get("frame")
+        return own if isinstance(own, str) else str(self.law.parameters["frame"].default)
+
+    def _known(self, name: str, at: At) -> None:
+        own = [n for n in self.law.parameters if n not in SUPPLIED]
+        if name not in own:
+            known = ["law", "name", "drives", "path", *own]
+            raise at.wrong(f"is no parameter of {self.table.law}; {hint(name, known)}")
+
+    def check_change(self, name: str, at: At) -> None:
+        """Refuse a parameter that it does not have, or that cannot change on the way."""
+        self._known(name, at)
+        if self._fixed(name) or name in self.part.fed:
+            raise at.wrong("cannot change on the way; only parameters that are numbers can")
+        if name not in self.table.own:
+            raise at.wrong("has no value before; give it one in the controller")
+
+    def _option(self, name: str) -> Any:
+        value, at, kind = self.table.own[name], self.at / name, self.law.options[name]
+        if kind is object:
+            return many(text)(value, at)
+        check: Any = {str: text, bool: flag, int: whole(-1000, 1000)}[kind]
+        return check(value, at)
+
+    def _drives(self) -> tuple[bool, ...] | None:
+        if self.table.drives is None:
+            return None
+        mask = np.zeros(self.robot.nv, bool)
+        hinges = [h.name for h in self.robot.hinges]
+        for k, pattern in enumerate(self.table.drives):
+            found = [name for name in hinges if fnmatchcase(name, pattern)]
+            if not found:
+                raise (self.at / "drives" / k).wrong(
+                    f"is {pattern!r}, which fits no hinge; {hint(pattern, hinges)}"
+                )
+            mask |= self.robot.mask(*found)
+        return tuple(mask.tolist())
+
+    def _path_kind(self) -> str | None:
+        path, law = self.table.path, self.law
+        if path is None:
+            return None
+        kind = next((k for k, names in TARGETS.items() if names[0] in law.parameters), None)
+        if kind is None:
+            raise path.where.wrong(f"has no use: {self.table.law} has no target that could move")
+        if path.kind not in (None, kind):
+            raise (path.where / "kind").wrong(
+                f"is {path.kind!r}, but {self.table.law} needs {kind!r}"
+            )
+        if path.goal is None and path.goal_deg is None:
+            raise (path.where / "goal").wrong("is missing")
+        if kind == "pose":
+            if path.goal_deg is not None:
+                raise (path.where / "goal_deg").wrong("is for joints; a pose has goal")
+            self.place(path.goal, path.where / "goal")
+        else:
+            self._goal(self.robot.neutral(), path)
+        return kind
+
+    def place(self, value: Any, at: At) -> PlaceOf:
+        """A pose that is given."""
+        found = read(PlaceOf, value, at)
+        if found.frame is not None:
+            known_frame(self.robot, found.frame, at / "frame")
+        found.pose(np.eye(4))
+        return found
+
+    def _goal(self, q: np.ndarray, path: PathTable) -> np.ndarray:
+        """The configuration q with some hinges elsewhere."""
+        at = path.where
+        plain = None if path.goal is None else HINGES(path.goal, at / "goal")
+        q = configuration(self.robot, q, plain, at / "goal")
+        return configuration(self.robot, q, path.goal_deg, at / "goal_deg", DEGREE)
+
+    # ---- numbers, once the start is known -------------------------------------------------------
+
+    def values(self, q: np.ndarray, given: Mapping[str, Any], at: At) -> dict[str, Any]:
+        """The parameters among `given` as arrays; a pose and a configuration are told from q."""
+        found = {n: self._value(n, x, q, at / n) for n, x in given.items() if not self._fixed(n)}
+        with wrong_at(at):
+            check_gains(self.law, found)
+        return found
+
+    def parameters(self, q: np.ndarray) -> dict[str, Any]:
+        """All parameters that are numbers."""
+        found = self.values(q, self.table.own, self.at)
+        for name, value in self.filled.items():
+            if name in self.law.parameters and not self._fixed(name):
+                found.setdefault(name, value)
+        path = self.table.path
+        if path is None:
+            return found
+        if self.part.path == "pose":
+            place = self.place(path.goal, path.where / "goal")
+            start = self._start_of(self.frame, q)
+            moved = start if place.frame is None else self._start_of(place.frame, q)
+            goal = place.pose(moved)
+        else:
+            start = q
+            goal = self._goal(q, path)
+        times = np.array([path.begin, path.duration])
+        return found | dict(zip(COLUMNS, (start, goal, times), strict=True))
+
+    def _fixed(self, name: str) -> bool:
+        return name in self.law.options
+
+    def _start_of(self, frame: str, q: np.ndarray) -> np.ndarray:
+        return np.asarray(frame_pose(self.robot, q, frame))
+
+    def _value(self, name: str, value: Any, q: np.ndarray, at: At) -> np.ndarray:
+        self._known(name, at)
+        shape = self.law.shapes.get(name)
+        if shape == (4, 4):
+            place = self.place(value, at)
+            frame = place.frame or (self.frame if name == "pose" else None)
+            return place.pose(np.eye(4) if frame is None else self._start_of(frame, q))
+        if isinstance(value, dict):
+            if shape == ("nq",):
+                return configuration(self.robot, q, HINGES(value, at), at)
+            if shape == ("nv",):
+                return velocity(self.robot, np.zeros(self.robot.nv), HINGES(value, at), at)
+            raise at.wrong("is a table, needs a number or a list of numbers")
+        array = _array(value, at)
+        core = None if shape is None else self.law.core(self.robot, name, ())
+        if core is not None and array.shape != core:
+            raise at.wrong(f"has shape {array.shape}, needs {core}")
+        return array
+
+
+def _array(value: Any, at: At) -> np.ndarray:
+    """Numbers in lists of equal lengths; truth values count as 1 and 0."""
+    if isinstance(value, list):
+        rows = [_array(x, at / k) for k, x in enumerate(value)]
+        if len({row.shape for row in rows}) != 1:
+            raise at.wrong("is a list that is empty or whose parts have different lengths")
+        return np.array(rows)
+    return np.array(float(value) if isinstance(value, bool) else number()(value, at))
+
+
+def makers(
+    tables: tuple[LawTable, ...],
+    robot: Robot,
+    closures: tuple[Closure, ...],
+    stabilisation: float,
+    laws: Mapping[str, Law] | None,
+) -> tuple[Maker, ...]:
+    """The controllers of a scenario, checked."""
+    known = {**LAWS, **(laws or {})}
+    grasps = tuple(c for c in closures if isinstance(c, Grasp))
+    filled = {"grasps": grasps, "stabilisation": stabilisation} if grasps else {}
+    found: list[Maker] = []
+    for table in tables:
+        if table.law not in known:
+            raise (table.where / "law").wrong(f"is {table.law!r}; {hint(table.law, known)}")
+        maker = Maker(table, known[table.law], robot, filled)
+        if any(other.part.name == maker.part.name for other in found):
+            raise (table.where / "name").wrong(
+                f"is {maker.part.name!r} again; give each controller its own name"
+            )
+        found.append(maker)
+    return tuple(found)

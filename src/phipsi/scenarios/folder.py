@@ -1,0 +1,93 @@
+"""A folder of results that appears whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from phipsi.model.untrusted import quoted
+from phipsi.scenarios.reading import At
+
+SHOWN = 5
+"""So many files are named in a message."""
+
+
+def inside(name: str, at: At) -> Path:
+    """The folder that a scenario names: below where the command runs, wherever the scenario is."""
+    path = Path(name)
+    if path.is_absolute() or ".." in path.parts or "\0" in name or path == Path():
+        raise at.wrong(
+            f"is {quoted(name)}, needs a folder below the current one (--output may be elsewhere)"
+        )
+    return path
+
+
+def check(path: Path, force: bool) -> None:
+    """Refuse a folder that cannot be written, or that holds files unless they may be replaced."""
+    shown = quoted(str(path), 200)
+    try:
+        if path.exists() and not path.is_dir():
+            raise OSError(f"{shown} is a file; name a folder with --output")
+        if not path.exists() and not path.parent.is_dir():
+            raise OSError(f"there is no folder {quoted(str(path.parent), 200)} to put results in")
+        held = sorted(item.name for item in path.iterdir()) if path.exists() else []
+        draft = _draft(path)
+        draft.mkdir()
+        draft.rmdir()
+    except OSError as error:
+        if error.errno is None:
+            raise
+        raise OSError(f"{shown} cannot be written: {error.strerror}") from None
+    except ValueError as error:
+        raise OSError(f"{shown} is no path: {error}") from None
+    if held and not force:
+        more = f" and {len(held) - SHOWN} more" if len(held) > SHOWN else ""
+        names = ", ".join(quoted(name) for name in held[:SHOWN])
+        raise OSError(
+            f"the folder {shown} holds {names}{more}; say --force to replace files of the same "
+            "name, or --output to write elsewhere"
+        )
+
+
+def _draft(path: Path) -> Path:
+    """A new folder in `path`, or beside it if there is none: on the same disk."""
+    name = f".{path.name[:50]}.{secrets.token_hex(6)}.tmp"
+    return path / name if path.exists() else path.with_name(name)
+
+
+def _reason(error: BaseException | None) -> str:
+    """What the system said, whoever said it again in other words."""
+    said = str(error)
+    while error is not None:
+        if isinstance(error, OSError) and error.strerror:
+            return error.strerror
+        error = error.__cause__ or error.__context__
+    return said
+
+
+@contextmanager
+def filled(path: Path, force: bool = False) -> Iterator[Path]:
+    """A draft folder whose files take their places in `path` when all are written.
+
+    Whatever stops the writing (a full disk, Ctrl-C), the draft is removed and `path` is as it was.
+    Other files in it stay.
+    """
+    check(path, force)
+    shown = quoted(str(path), 200)
+    there, draft = path.exists(), _draft(path)
+    try:
+        draft.mkdir()
+        yield draft
+        if not there:
+            os.replace(draft, path)
+            return
+        for file in sorted(draft.iterdir()):
+            os.replace(file, path / file.name)
+    except OSError as error:
+        raise OSError(f"nothing was written to {shown}: {_reason(error)}") from error
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)

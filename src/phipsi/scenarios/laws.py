@@ -1,0 +1,149 @@
+"""The controllers of a scenario as one program: paths, laws, and laws that help each other.
+
+Laws act in the order in which they are written. Their joint forces add. A law that takes `tau`,
+forces known to it, is given those of the laws before it, and `active` is what these have left (so
+write wheels and thrusters before the law of the arm).
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from phipsi import control
+from phipsi.compile import where
+from phipsi.control import joint_path, pose_path
+from phipsi.model import Robot
+from phipsi.sweeps import Program
+
+Law = Program[..., Any]
+LAWS: dict[str, Law] = {
+    name: getattr(control, name)
+    for name in (
+        "pd_gravity",
+        "computed_torque",
+        "passivity_based",
+        "rate_feedback",
+        "pose_feedback",
+        "operational_space",
+        "hybrid_force_position",
+        "resolved_acceleration",
+        "reaction_mode",
+        "object_control",
+        "thrusters",
+        "wheel_attitude_hold",
+    )
+}
+"""The laws of `phipsi.control` that a scenario may name."""
+SUPPLIED = ("t", "dt", "q", "v", "active", "locked", "memory", "tau")
+TARGETS = {
+    "pose": ("pose", "velocity", "acceleration"),
+    "joint": ("target", "rate", "acceleration"),
+}
+"""What the two kinds of paths feed."""
+COLUMNS = ("path_start", "path_goal", "path_times")
+
+
+@dataclass(frozen=True)
+class Part:
+    """One law, a constant of the trace: the options it has, the freedoms it drives, its path."""
+
+    name: str
+    law: Law = field(repr=False)
+    options: tuple[tuple[str, Any], ...] = ()
+    drives: tuple[bool, ...] | None = None
+    path: str | None = None
+
+    @property
+    def memory(self) -> int:
+        """How many numbers it remembers."""
+        return prod(map(int, self.law.shapes.get("memory", (1,)))) * self.asks("memory")
+
+    def asks(self, name: str) -> bool:
+        """Does it take that input?"""
+        return name in self.law.parameters
+
+    @property
+    def fed(self) -> tuple[str, ...]:
+        """The inputs that its path gives."""
+        return tuple(n for n in TARGETS.get(self.path or "", ()) if self.asks(n))
+
+    def act(self, robot: Robot, supplied: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
+        """What it commands now."""
+        if self.path is not None:
+            start, goal, times = (own.pop(name) for name in COLUMNS)
+            t = supplied["t"] - times[0]
+            path: Any = (
+                pose_path(t, times[1], start, goal)
+                if self.path == "pose"
+                else joint_path(robot, t, times[1], start, goal)
+            )
+            own |= {n: x for n, x in zip(TARGETS[self.path], path, strict=True) if n in self.fed}
+        if self.drives is not None:
+            supplied = {**supplied, "active": supplied["active"] * np.array(self.drives, float)}
+        given = {n: x for n, x in supplied.items() if self.asks(n) and x is not None}
+        out = self.law(robot, **given, **own, **dict(self.options))
+        out = dict(out) if isinstance(out, Mapping) else {"tau": out}
+        if self.drives is not None:
+            out["tau"] = np.where(self.drives, out["tau"], 0.0)
+        return out
+
+
+@lru_cache(maxsize=32)
+def composed(parts: tuple[Part, ...], names: tuple[tuple[str, ...], ...]) -> Law:
+    """The program of all parts; `names` are the parameters of each that are given as numbers."""
+    alone = len(parts) == 1
+    shapes: dict[str, Any] = {"t": (), "dt": (), "active": ("nv",), "locked": ("nv",)}
+    if total := sum(part.memory for part in parts):
+        shapes["memory"] = (total,)
+    supplied = ["t", "dt", "q", "v", "active", "locked", *(["memory"] if total else [])]
+    for part, own in zip(parts, names, strict=True):
+        known = part.law.shapes | _path_shapes(part)
+        shapes |= {inner_name(part, n, alone): known[n] for n in own if n in known}
+
+    def law(robot: Robot, **given: Any) -> dict[str, Any]:
+        tau, active, told, kept, at = None, where(given["active"], 1.0, 0.0), {}, [], 0
+        for part, own in zip(parts, names, strict=True):
+            memory = given["memory"][at : at + part.memory] if part.memory else None
+            at += part.memory
+            state = {n: given[n] for n in ("t", "dt", "q", "v", "locked")}
+            state |= {"active": active, "memory": memory, "tau": tau}
+            out = part.act(robot, state, {n: given[inner_name(part, n, alone)] for n in own})
+            tau = out.pop("tau") if tau is None else tau + out.pop("tau")
+            active = out.pop("active", active)
+            kept.extend([out.pop("memory")] if part.memory else [])
+            told |= {n if alone else f"{part.name}.{n}": x for n, x in out.items()}
+        memory = {"memory": np.concatenate(kept)} if kept else {}
+        return {"tau": tau, **memory, **told}
+
+    inputs = [
+        *supplied,
+        *(inner_name(p, n, alone) for p, own in zip(parts, names, strict=True) for n in own),
+    ]
+    kinds = inspect.Parameter
+    law.__module__ = "scenario"  # not one text of phipsi alone: no key of the disk cache
+    vars(law)["__signature__"] = inspect.Signature(
+        [
+            kinds("robot", kinds.POSITIONAL_OR_KEYWORD),
+            *(kinds(n, kinds.KEYWORD_ONLY) for n in inputs),
+        ]
+    )
+    return Program(law, shapes)
+
+
+def inner_name(part: Part, name: str, alone: bool) -> str:
+    """What a parameter is called in the program of all parts."""
+    return name if alone else f"{part.name}__{name}"
+
+
+def _path_shapes(part: Part) -> dict[str, Any]:
+    if part.path is None:
+        return {}
+    target = part.law.shapes[TARGETS[part.path][0]]
+    return {"path_start": target, "path_goal": target, "path_times": (2,)}

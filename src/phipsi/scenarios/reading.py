@@ -1,0 +1,340 @@
+"""TOML from anyone, read into data classes: a table of checks per class, and every error one
+sentence that names the file, the line and the key.
+
+The class of a table is a dataclass with keys `name: Annotated[type, check]`, and `read` checks a
+TOML table against them. A check is a function of a value and of where it stands (`At`); it returns
+the value to keep or raises `at.wrong(…)`.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import tomllib
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Any, TypeVar, get_type_hints
+
+from phipsi.model.untrusted import quoted
+
+MAX_BYTES = 256_000
+"""No longer file is read."""
+MAX_LINE = 2_000
+"""No longer line: tomllib takes the square of the length of a dotted key."""
+MAX_DEPTH = 12
+"""No deeper nesting is read."""
+MAX_WORK = 2_000_000
+"""So many characters are parsed at most to find lines."""
+LARGEST = 1e100
+"""No number beyond."""
+
+Path = tuple[str | int, ...]
+Check = Callable[[Any, "At"], Any]
+T = TypeVar("T")
+
+
+class ScenarioError(ValueError):
+    """A scenario is wrong; the message names the file, the line, the key, and what to do."""
+
+
+@dataclass(frozen=True)
+class At:
+    """A place in a scenario: its file, its text, and the key."""
+
+    file: str
+    text: str = field(repr=False, default="")
+    path: Path = ()
+
+    def __truediv__(self, step: str | int) -> At:
+        return replace(self, path=(*self.path, step))
+
+    @property
+    def key(self) -> str:
+        """The key as it is shown: `events[2].hinge`, counted from 0."""
+        shown = ""
+        for step in self.path:
+            if isinstance(step, int):
+                shown += f"[{step}]"
+            else:
+                bare = step.replace("_", "").replace("-", "").isalnum() and step.isascii()
+                shown += "." * bool(shown) + (step if bare else quoted(step))
+        return shown
+
+    def wrong(self, problem: str) -> ScenarioError:
+        """The error that something is wrong here."""
+        line = line_of(self.text, self.path)
+        where = f"{self.file}, line {line}" if line else self.file
+        return ScenarioError(" ".join(f"{where}: {self.key} {problem}".split()))
+
+
+# ---- text ---------------------------------------------------------------------------------------
+
+
+def parse(content: bytes, file: str) -> tuple[dict[str, Any], At]:
+    """The tables of a TOML text: bounded, and without what no scenario has in it."""
+    if len(content) > MAX_BYTES:
+        raise ScenarioError(f"{file} has more than {MAX_BYTES:,} bytes, which no scenario needs")
+    try:
+        text = content.decode("utf-8-sig").replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        raise ScenarioError(
+            f"{file} is not UTF-8 text (byte {error.start}); save it as UTF-8"
+        ) from None
+    for number, line in enumerate(text.split("\n"), 1):
+        if len(line) > MAX_LINE:
+            raise ScenarioError(
+                f"{file}, line {number}: has more than {MAX_LINE:,} characters; break it"
+            )
+    try:
+        tables = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ScenarioError(f"{file} is not TOML: {quoted(str(error), 150)[1:-1]}") from None
+    except RecursionError:
+        raise ScenarioError(f"{file} nests too deeply") from None
+    except ValueError as error:
+        raise ScenarioError(f"{file} has a wrong number: {quoted(str(error))}") from None
+    at = At(file, text)
+    for path, value in walk(tables):
+        _plain(value, replace(at, path=path))
+    return tables, at
+
+
+def walk(value: Any) -> Iterator[tuple[Path, Any]]:
+    """All values in tables and lists with their paths, down to one beyond the deepest allowed."""
+    stack: list[tuple[Path, Any]] = [((), value)]
+    while stack:
+        path, value = stack.pop()
+        yield path, value
+        if len(path) > MAX_DEPTH:
+            continue
+        items = value.items() if isinstance(value, dict) else ()
+        items = enumerate(value) if isinstance(value, list) else items
+        stack.extend(((*path, step), item) for step, item in items)
+
+
+def _plain(value: Any, at: At) -> None:
+    """Tables, lists, texts, truth values, and numbers that are finite and not huge."""
+    if len(at.path) > MAX_DEPTH:
+        raise replace(at, path=at.path[:2]).wrong(f"nests more than {MAX_DEPTH} tables or lists")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise at.wrong(f"is {value}, but every number must be finite")
+    if isinstance(value, (int, float)) and abs(value) > LARGEST:
+        raise at.wrong("is too large a number")
+    if not isinstance(value, (dict, list, str, bool, int, float)):
+        raise at.wrong(f"is a {type(value).__name__}, which no scenario needs")
+    if at.path and isinstance(at.path[-1], str) and not at.path[-1].isprintable():
+        raise at.wrong("is a key with characters that cannot be printed")
+
+
+def line_of(text: str, path: Path) -> int | None:
+    """The line (from 1) of a key, or of the nearest table around it; None where there is none."""
+    lines = _lines(text)
+    return next((lines[path[:k]] for k in range(len(path), 0, -1) if path[:k] in lines), None)
+
+
+@lru_cache(maxsize=4)
+def _lines(text: str) -> dict[Path, int]:
+    """The line of every key. A statement is as many lines as are TOML by themselves."""
+    found: dict[Path, int] = {}
+    counts: Counter[Path] = Counter()
+    chunk, table, work = [], (), 0
+    for number, line in enumerate(text.split("\n"), 1):
+        chunk.append(line)
+        work += sum(map(len, chunk))
+        if work > MAX_WORK:
+            break
+        try:
+            statement = tomllib.loads("\n".join(chunk))
+        except ValueError:
+            continue
+        first, head = number - len(chunk) + 1, chunk[0].lstrip()
+        chunk = []
+        inner = [path for path, _ in walk(statement)]
+        if head.startswith("["):
+            names = [step for step in inner[-1] if isinstance(step, str)]
+            table, inner = _header(names, head.startswith("[["), counts), [()]
+        for path in inner:
+            whole = (*table, *path)
+            for k in range(len(whole)):
+                found.setdefault(whole[: k + 1], first)
+    return found
+
+
+def _header(names: list[str], array: bool, counts: Counter[Path]) -> Path:
+    """The table that a header begins; `counts` are those of arrays of tables so far."""
+    path: Path = ()
+    for name in names[:-1]:
+        path = (*path, name)
+        path = (*path, counts[path] - 1) if path in counts else path
+    path = (*path, names[-1])
+    if array:
+        counts[path] += 1
+    return (*path, counts[path] - 1) if path in counts else path
+
+
+# ---- tables -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of a scenario, and where it stands."""
+
+    where: At
+
+
+REST = object()
+"""Marks the field that takes all keys a table does not know."""
+
+
+@lru_cache
+def _checks(kind: type[Any]) -> tuple[dict[str, Check], str | None]:
+    """The check of every key of a class, and the field that takes the others."""
+    hints = get_type_hints(kind, include_extras=True)
+    marked = {name: x.__metadata__[0] for name, x in hints.items() if hasattr(x, "__metadata__")}
+    more = next((name for name, mark in marked.items() if mark is REST), None)
+    return {name: mark for name, mark in marked.items() if mark is not REST}, more
+
+
+def read(kind: type[T], value: Any, at: At) -> T:
+    """A table as a `kind`, its keys checked."""
+    if not isinstance(value, dict):
+        raise at.wrong(f"is {quoted(value)}, needs a table")
+    checks, more = _checks(kind)
+    unknown = {name: x for name, x in value.items() if name not in checks}
+    if unknown and more is None:
+        name = next(iter(unknown))
+        raise (at / name).wrong(f"is not known; {hint(name, checks)}")
+    found: dict[str, Any] = {} if more is None else {more: unknown}
+    for name, check in checks.items():
+        if name in value:
+            found[name] = check(value[name], at / name)
+        elif not hasattr(kind, name):  # no default
+            raise (at / name).wrong("is missing")
+    make: Any = kind
+    return make(at, **found)
+
+
+def hint(name: str, known: Iterable[str]) -> str:
+    """What may have been meant, and what is known."""
+    known = list(known)
+    near = difflib.get_close_matches(str(name), known, n=1)
+    shown = ", ".join(known[:12]) + (f" and {len(known) - 12} more" if len(known) > 12 else "")
+    return f"did you mean {near[0]!r}?" if near else f"known are {shown}"
+
+
+# ---- checks -------------------------------------------------------------------------------------
+
+
+def text(value: Any, at: At) -> str:
+    """A text that is not empty."""
+    if not isinstance(value, str) or not value.strip() or len(value) > 10_000:
+        raise at.wrong(f"is {quoted(value)}, needs a text")
+    return value
+
+
+def flag(value: Any, at: At) -> bool:
+    """true or false."""
+    if not isinstance(value, bool):
+        raise at.wrong(f"is {quoted(value)}, needs true or false")
+    return value
+
+
+def number(least: float = -math.inf, *, above: float = -math.inf, unit: str = "") -> Check:
+    """A number that is not less than `least` and more than `above`."""
+    words = "a positive number" if above == 0 else "a number"
+    words += f" ≥ {least:g}" * (least > -math.inf) + f" [{unit}]" * bool(unit)
+
+    def check(value: Any, at: At) -> float:
+        real = isinstance(value, (int, float)) and not isinstance(value, bool)
+        if not real or not math.isfinite(value) or value < least or value <= above:
+            raise at.wrong(f"is {quoted(value)}, needs {words}")
+        return float(value)
+
+    return check
+
+
+def whole(least: int, most: int) -> Check:
+    """A whole number."""
+
+    def check(value: Any, at: At) -> int:
+        if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+            raise at.wrong(f"is {quoted(value)}, needs a whole number from {least} to {most}")
+        return value
+
+    return check
+
+
+def numbers(*sizes: int, each: Check | None = None) -> Check:
+    """A list of so many numbers."""
+
+    def check(value: Any, at: At) -> tuple[float, ...]:
+        many(each or number(), max(sizes))(value, at)
+        if len(value) not in sizes:
+            raise at.wrong(f"has {len(value)} numbers, needs {' or '.join(map(str, sizes))}")
+        return tuple(map(float, value))
+
+    return check
+
+
+def choice(*known: str) -> Check:
+    """One of these texts."""
+
+    def check(value: Any, at: At) -> str:
+        if not isinstance(value, str) or value not in known:
+            raise at.wrong(f"is {quoted(value)}; {hint(value, known)}")
+        return value
+
+    return check
+
+
+def many(check: Check, most: int = 100) -> Check:
+    """A list."""
+
+    def check_all(value: Any, at: At) -> tuple[Any, ...]:
+        if not isinstance(value, list):
+            raise at.wrong(f"is {quoted(value)}, needs a list")
+        if len(value) > most:
+            raise at.wrong(f"has {len(value)} entries, but at most {most} are allowed")
+        return tuple(check(item, at / k) for k, item in enumerate(value))
+
+    return check_all
+
+
+def one_or_many(check: Check, most: int) -> Check:
+    """A table, or a list of them."""
+    every = many(check, most)
+    return lambda value, at: every(value, at) if isinstance(value, list) else (check(value, at),)
+
+
+def table(kind: type[Any]) -> Check:
+    """A table of that kind."""
+    return lambda value, at: read(kind, value, at)
+
+
+def variants(kinds: Mapping[str, type[Any]], by: str) -> Check:
+    """A table whose key `by` says which kind it is."""
+
+    def check(value: Any, at: At) -> Any:
+        if not isinstance(value, dict):
+            raise at.wrong(f"is {quoted(value)}, needs a table")
+        if by not in value:
+            raise (at / by).wrong(f"is missing; {hint('', kinds)}")
+        kind = choice(*kinds)(value[by], at / by)
+        return read(kinds[kind], {k: x for k, x in value.items() if k != by}, at)
+
+    return check
+
+
+def named(check: Check, most: int = 1000) -> Check:
+    """A table with any keys."""
+
+    def check_all(value: Any, at: At) -> dict[str, Any]:
+        if not isinstance(value, dict):
+            raise at.wrong(f"is {quoted(value)}, needs a table")
+        if len(value) > most:
+            raise at.wrong(f"has {len(value)} keys, but at most {most} are allowed")
+        return {name: check(item, at / name) for name, item in value.items()}
+
+    return check_all

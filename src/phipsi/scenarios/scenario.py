@@ -1,0 +1,312 @@
+"""Scenarios: files that say what is simulated, read, checked and run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from importlib import resources
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from phipsi.model import Closure, ModelError, Robot, untrusted
+from phipsi.scenarios.controllers import Maker, makers
+from phipsi.scenarios.laws import Law, composed, inner_name
+from phipsi.scenarios.reading import At, ScenarioError, hint, parse, read
+from phipsi.scenarios.tables import (
+    CaptureTable,
+    ChangeTable,
+    Document,
+    FailureTable,
+    Output,
+    Simulation,
+    Start,
+    Stops,
+)
+from phipsi.scenarios.world import (
+    Built,
+    build,
+    closures,
+    known_frame,
+    known_hinge,
+    start_state,
+    wrong_at,
+)
+from phipsi.simulation import (
+    Capture,
+    Change,
+    Event,
+    Failure,
+    Limits,
+    Release,
+    Trajectory,
+    simulate,
+)
+
+MAX_STEPS, MAX_NUMBERS = 10**8, 10**8
+"""Steps of a simulation, and numbers that it records, at most."""
+FILES = resources.files("phipsi.scenarios") / "files"
+SCENARIOS = (
+    "reaction_mode",
+    "reaction_thrusters_wheels",
+    "actuator_failure",
+    "two_arms_box",
+    "two_arms_shears",
+    "snake_passive",
+    "puma_diagonal",
+)
+"""The scenarios that ship."""
+UNITS = {
+    "attitude_error": "rad",
+    "position_error": "m",
+    "base_attitude_error": "rad",
+    "base_position_error": "m",
+    "pressure": "N",
+}
+"""Of what laws report."""
+
+
+def load(source: str | os.PathLike[str], laws: Mapping[str, Law] | None = None) -> Scenario:
+    """The scenario of a TOML file, or the shipped one of that name, checked.
+
+    `laws` are controllers of your own (programs) by the names that the file calls them.
+
+    >>> from phipsi import scenarios
+    >>> scenarios.load("puma_diagonal")
+    <Scenario 'puma_diagonal': puma560, 10 s>
+    """
+    path = Path(source)
+    try:
+        there = path.exists() and not (path.is_dir() and str(source) in SCENARIOS)
+    except (OSError, ValueError):
+        there = False
+    if not there and str(source) in SCENARIOS:
+        shipped = FILES / f"{source}.toml"
+        return Scenario.of(shipped.read_bytes(), str(source), Path(), laws)
+    if not there:
+        shown = untrusted.quoted(str(source), 200)
+        raise ScenarioError(
+            f"there is no file and no scenario {shown}; {hint(str(source), SCENARIOS)}"
+        )
+    try:
+        content = untrusted.read(path)
+    except (ModelError, OSError) as error:
+        raise ScenarioError(str(error)) from None
+    return Scenario.of(content, path.name, path.parent, laws)
+
+
+class Goal(NamedTuple):
+    """A pose (4, 4), and which rows of it count."""
+
+    pose: np.ndarray
+    rows: str
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Scenario:
+    """A simulation as a file tells it; made by `load`, run by `run`."""
+
+    name: str
+    content: bytes
+    document: Document
+    built: Built
+    closures: tuple[Closure, ...]
+    controllers: tuple[Maker, ...]
+
+    @classmethod
+    def of(
+        cls, content: bytes, file: str, folder: Path, laws: Mapping[str, Law] | None = None
+    ) -> Scenario:
+        """The scenario of a text; `folder` is where files that it names are."""
+        tables, at = parse(content, file)
+        return cls.made(read(Document, tables, at), content, folder, laws)
+
+    @classmethod
+    def made(
+        cls, document: Document, content: bytes, folder: Path, laws: Mapping[str, Law] | None = None
+    ) -> Scenario:
+        """The scenario of a document: its robot built, all names in it checked."""
+        name = document.where.file.removesuffix(".toml")
+        built = build(document.robot, folder, document.robot.name or name)
+        held = closures(document.closures, built.robot)
+        rate = document.simulation.stabilisation
+        controllers = makers(document.controller, built.robot, held, rate, laws)
+        scenario = cls(name, content, document, built, held, controllers)
+        scenario._check()
+        return scenario
+
+    @property
+    def robot(self) -> Robot:
+        """All that moves in it."""
+        return self.built.robot
+
+    @property
+    def simulation(self) -> Simulation:
+        """How it is simulated."""
+        return self.document.simulation
+
+    @property
+    def output(self) -> Output:
+        """What is written of it."""
+        return self.document.output or Output(self.document.where / "output")
+
+    @cached_property
+    def start(self) -> tuple[np.ndarray, np.ndarray]:
+        """The state (q, v) at t = 0."""
+        start = self.document.start or Start(self.document.where / "start")
+        return start_state(self.built, start, self.closures)
+
+    @property
+    def frames(self) -> tuple[str, ...]:
+        """The frames whose poses are recorded: those of the output and of the laws."""
+        own = (m.frame for m in self.controllers if "frame" in m.law.parameters)
+        return tuple(dict.fromkeys([*self.output.frames, *own]))
+
+    @property
+    def goals(self) -> dict[str, Goal]:
+        """Where laws lead frames to, by frame."""
+        found: dict[str, Goal] = {}
+        for maker in self.controllers:
+            given = maker.parameters(self.start[0])
+            pose = given.get("path_goal" if maker.part.path == "pose" else "pose")
+            if pose is not None:
+                found[maker.frame] = Goal(pose, dict(maker.part.options).get("rows", "pose"))
+        return found
+
+    def changed(self, **simulation: Any) -> Scenario:
+        """The same with other values of [simulation], as `duration`, `dt` or `method`."""
+        at = At(self.name, path=("simulation",))
+        checked = read(Simulation, {"duration": self.simulation.duration, **simulation}, at)
+        values = {name: getattr(checked, name) for name in simulation}
+        document = replace(self.document, simulation=replace(self.simulation, **values))
+        scenario = replace(self, document=document)
+        scenario._check_size(at)
+        return scenario
+
+    def run(self, progress: Callable[[float], Any] | None = None) -> Trajectory:
+        """Simulate it. `progress` is called with the fraction that is done."""
+        sim, (q, v) = self.simulation, self.start
+        parts = tuple(m.part for m in self.controllers)
+        given = [m.parameters(q) for m in self.controllers]
+        alone = len(parts) == 1
+        law = composed(parts, tuple(tuple(own) for own in given)) if parts else None
+        parameters = {
+            inner_name(part, name, alone): value
+            for part, own in zip(parts, given, strict=True)
+            for name, value in own.items()
+        }
+        memory = sum(part.memory for part in parts)
+        with wrong_at(self.document.where, "cannot be simulated"):
+            motion = simulate(
+                self.robot, q, v, law,
+                duration=sim.duration, dt=sim.dt, method=sim.method, every=sim.every,
+                parameters=parameters, memory=np.zeros(memory) if memory else None,
+                coordinates=sim.coordinates, passive=sim.passive, limits=self._limits,
+                actuators=sim.actuators, closures=self.closures,
+                stabilisation=sim.stabilisation, external=sim.external,
+                events=self._events(q), frames=self.frames, progress=progress,
+            )  # fmt: skip
+        units = {name: UNITS.get(name.rpartition(".")[2], "") for name in motion.signals}
+        return replace(motion, units=units)
+
+    def __repr__(self) -> str:
+        return f"<Scenario {self.name!r}: {self.robot.name}, {self.simulation.duration:g} s>"
+
+    # ---- checks --------------------------------------------------------------------------------
+
+    def _check(self) -> None:
+        """Refuse names that the robot does not have, and sizes that no computer has."""
+        for k, name in enumerate(self.output.frames):
+            known_frame(self.robot, name, self.output.where / "frames" / k)
+        for name in self.simulation.external or {}:
+            known_frame(self.robot, name, self.simulation.where / "external" / name)
+        for event in self.document.events:
+            self._check_event(event)
+        start = self.document.start
+        for each in start.reach if start else ():
+            known_frame(self.robot, each.frame, each.where / "frame")
+        self._check_size(self.simulation.where)
+
+    def _check_size(self, at: At) -> None:
+        sim = self.simulation
+        steps, size = sim.duration / sim.dt, self.robot.nq + 2 * self.robot.nv
+        if not steps <= MAX_STEPS:
+            raise (at / "dt").wrong(
+                f"takes {steps:.1e} steps for {sim.duration:g} s, but at most {MAX_STEPS:.0e} are "
+                "allowed; take a larger one"
+            )
+        if steps / sim.every * size > MAX_NUMBERS:
+            least = int(np.ceil(steps * size / MAX_NUMBERS))
+            raise (at / "every").wrong(
+                f"is {sim.every}, which records {steps / sim.every * size:.1e} numbers; "
+                f"take at least {least}"
+            )
+
+    def _check_event(self, event: Any) -> None:
+        if event.at > self.simulation.duration:
+            raise (event.where / "at").wrong(
+                f"is {event.at:g} s, after the end at {self.simulation.duration:g} s"
+            )
+        if isinstance(event, FailureTable):
+            known_hinge(self.robot, event.hinge, event.where / "hinge")
+        elif isinstance(event, CaptureTable):
+            closures(event.closures, self.robot)
+        elif isinstance(event, ChangeTable):
+            maker = self._changing(event)
+            for name in event.parameters:
+                maker.check_change(name, event.where / "parameters" / name)
+        else:
+            self._released(event)
+
+    def _changing(self, event: ChangeTable) -> Maker:
+        """The controller whose parameters change."""
+        known = {maker.part.name: maker for maker in self.controllers}
+        if not known:
+            raise event.where.wrong("changes a controller, and there is none")
+        if event.controller is None and len(known) > 1:
+            raise (event.where / "controller").wrong(f"is missing; {hint('', known)}")
+        name = event.controller or next(iter(known))
+        if name not in known:
+            raise (event.where / "controller").wrong(f"is {name!r}; {hint(name, known)}")
+        return known[name]
+
+    def _released(self, event: Any) -> list[Closure]:
+        """The closures that open, found by their frames `a`."""
+        caught = (e.closures for e in self.document.events if isinstance(e, CaptureTable))
+        all_of_them = (c for tables in caught for c in closures(tables, self.robot))
+        known = {c.a: c for c in (*self.closures, *all_of_them)}
+        for k, name in enumerate(event.closures):
+            if name not in known:
+                at = event.where / "closures" / k
+                raise at.wrong(f"is {name!r}, where nothing is closed; {hint(name, known)}")
+        return [known[name] for name in event.closures]
+
+    # ---- what `simulate` takes -----------------------------------------------------------------
+
+    @property
+    def _limits(self) -> Any:
+        stops = self.simulation.limits
+        if isinstance(stops, Stops):
+            return Limits(stops.stiffness, stops.damping, stops.width)
+        return stops
+
+    def _events(self, q: np.ndarray) -> list[Event]:
+        return [self._event(e, q) for e in self.document.events if e.at <= self.simulation.duration]
+
+    def _event(self, event: Any, q: np.ndarray) -> Event:
+        with wrong_at(event.where):
+            if isinstance(event, FailureTable):
+                return Failure(event.at, event.hinge, event.how)
+            if isinstance(event, CaptureTable):
+                return Capture(event.at, closures(event.closures, self.robot), event.restitution)
+            if isinstance(event, ChangeTable):
+                maker = self._changing(event)
+                values = maker.values(q, event.parameters, event.where / "parameters")
+                alone = len(self.controllers) == 1
+                return Change(
+                    event.at, {inner_name(maker.part, n, alone): x for n, x in values.items()}
+                )
+            return Release(event.at, tuple(self._released(event)))
