@@ -17,7 +17,7 @@ from phipsi.spatial import rotation as rot
 from tests.algorithms.closures import Dense, across, closing, with_frame
 from tests.zoo import MOVING, State, close, random_forest
 
-law = settings(max_examples=settings().max_examples // 8)
+law = settings(max_examples=settings().max_examples // 12)
 CLOSING = tuple(name for name in KINDS if name != "free")
 
 

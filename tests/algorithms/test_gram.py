@@ -12,7 +12,7 @@ import phipsi as pp
 from phipsi.algorithms.kinematics import gram_inverse_product
 from tests.zoo import MOVING, State, close, forests, random_forest
 
-law = settings(max_examples=settings().max_examples // 8)
+law = settings(max_examples=settings().max_examples // 12)
 
 
 def dense(robot: pp.Robot, q: Any, frames: Any, weights: Any, damping: Any) -> np.ndarray:

@@ -15,7 +15,7 @@ from phipsi.spatial import Transform
 from tests.algorithms.closures import Dense, bases, carry, closing, rows
 from tests.zoo import State, close
 
-law = settings(max_examples=settings().max_examples // 8)
+law = settings(max_examples=settings().max_examples // 16)
 
 
 def box(builder: pp.Builder, *, joints: bool = False) -> pp.Builder:

@@ -16,7 +16,7 @@ from phipsi.operators.systems import system
 from tests.zoo import MOVING, State, close, forests, random_builder, random_forest
 
 STEP = 1e-5
-law = settings(max_examples=settings().max_examples // 8)  # each traces several programs
+law = settings(max_examples=settings().max_examples // 12)  # each traces several programs
 
 
 def along(robot: pp.Robot, s: State, function: Any) -> Any:

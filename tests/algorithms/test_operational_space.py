@@ -11,7 +11,7 @@ from hypothesis import given, settings
 import phipsi as pp
 from tests.zoo import MOVING, State, close, forests, random_forest
 
-law = settings(max_examples=settings().max_examples // 8)
+law = settings(max_examples=settings().max_examples // 12)
 
 
 def inverse(robot: pp.Robot, q: np.ndarray) -> np.ndarray:

@@ -85,7 +85,7 @@ from phipsi.operators.systems import System, system
 from tests.operators.systems import random_system, systems, vectors
 from tests.zoo import MOVING, ONE_DOF, State, close, forests, random_forest
 
-some = settings(max_examples=settings().max_examples // 8)  # each traces several programs
+some = settings(max_examples=settings().max_examples // 12)  # each traces several programs
 FREE = random_forest(4, 6, roots=("free",), armature=False, massless=False, kinds=MOVING)
 
 

@@ -58,7 +58,7 @@ def browse(page: str, folder: Path, *flags: str, size: str = "1000,900") -> str:
     path.write_text(page, encoding="utf-8")
     command = [
         BROWSER, *QUIET, *flags, f"--window-size={size}", f"--user-data-dir={folder / 'profile'}",
-        "--virtual-time-budget=60000", "--dump-dom", path.as_uri(),
+        "--virtual-time-budget=20000", "--dump-dom", path.as_uri(),
     ]  # fmt: skip
     done = subprocess.run(command, capture_output=True, timeout=120, check=False)
     return done.stdout.decode("utf-8", "replace")
