@@ -98,10 +98,7 @@ def _made(
     """A program of that name and those parameters, with all that is known of its parts."""
     robot = inspect.Parameter("robot", inspect.Parameter.POSITIONAL_OR_KEYWORD)
     own = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in parameters.values()]
-    homes = [p.function.__module__ for p in parts]
     law.__name__ = law.__qualname__ = name
-    # kernels are kept on disk only if all parts are phipsi's own
-    law.__module__ = next((home for home in homes if not home.startswith("phipsi.")), __name__)
     law.__doc__ = "\n\n".join(f"{p.name}: {inspect.getdoc(p)}" for p in parts)
     vars(law)["__signature__"] = inspect.Signature([robot, *own])
     rules = {n: g for p in parts if isinstance(p.verify, Gains) for n, g in p.verify.rules.items()}
