@@ -132,7 +132,8 @@ class Assembled(NamedTuple):
 def close_loops(robot: Robot, loops: Any, q: Any, v: Any, *, iterations: int = 50) -> Assembled:
     """A state near by with all loops closed: Newton steps −𝓜⁻¹J*N L⁻¹ Q*e on the manifold, none
     longer than 1 rad or m, and the velocity less its part that opens them, both the least in the
-    sense of kinetic energy.
+    sense of kinetic energy: light bodies move most, an object that floats too (lock what shall
+    stay, `Robot.locked`).
 
     Where loops cannot be closed from here `error` stays. Cost O(N m) and O(m³) per iteration.
     """

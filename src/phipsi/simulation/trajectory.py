@@ -297,7 +297,7 @@ class Trajectory:
         lines = [repr(self)[1:-1]]
         if self.q.size:
             ends = self[[0, -1]].energy
-            first, gain = float(np.abs(ends[..., 0]).max()), ends[..., 1] - ends[..., 0]
+            first, gain = _largest(ends[..., 0]), ends[..., 1] - ends[..., 0]
             lines.append(f"energy {first:.6g} J, from first to last {_largest(gain):+.3g} J")
         for what, names in (("frames", self.frames), ("signals", self.signals)):
             if names:
