@@ -453,3 +453,13 @@ def test_parameters_without_number_are_refused() -> None:
 
     with pytest.raises(TypeError, match=r"program many: \*rest: .* is no parameter"):
         pp.program(many)
+
+
+def test_a_kernel_knows_the_defaults_of_its_program() -> None:
+    @pp.program(shapes={"gain": ()})
+    def pulled(robot: pp.Robot, q: Any, gain: Any = 2.0) -> Any:
+        return -gain * q
+
+    robot, q = pp.robots.double_pendulum(), np.array([1.0, -2.0])
+    assert np.array_equal(pulled.compile(robot)(q), pulled(robot, q))
+    assert np.array_equal(pulled.compile(robot, gain=0.0)(q, 3.0), -3.0 * q)

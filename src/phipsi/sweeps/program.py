@@ -147,8 +147,9 @@ class Program(Generic[P, R]):
         Large batches are divided among `threads` (default: PHIPSI_NUM_THREADS, else every core).
         Sweeps over up to 64 bodies are unrolled, over more they become loops; `unroll` decides.
         Further keywords are the program's own arguments: options are taken as they are; of an
-        array only the shape counts (needed only where the program cannot know it). `inputs` names
-        constants of the robot that become arguments of the kernel, after the others, one value per
+        array only the shape counts (needed only where the program cannot know it); what has a
+        default and is not named here is a constant. `inputs` names constants of the robot that
+        become arguments of the kernel, after the others, one value per
         batch row: see `Robot.parameter`.
         """
         static, leaves = self._example(robot, arguments)
@@ -266,7 +267,7 @@ class Program(Generic[P, R]):
                         f"pass an example, {name}=np.zeros(...)"
                     )
                 leaves.append((name, Leaf(name, self.core(robot, name, ()))))
-            elif self.is_option(name, value):
+            elif name not in arguments or self.is_option(name, value):
                 static[name] = frozen(value)
             elif isinstance(value, Mapping):
                 leaves.append((name, tuple(Leaf(k, np.shape(v)) for k, v in value.items())))
