@@ -120,11 +120,13 @@ from phipsi.model.load import save as save
 from phipsi.simulation import Capture as Capture
 from phipsi.simulation import Change as Change
 from phipsi.simulation import Diverged as Diverged
+from phipsi.simulation import EventError as EventError
 from phipsi.simulation import Failure as Failure
 from phipsi.simulation import Interrupted as Interrupted
 from phipsi.simulation import Limits as Limits
 from phipsi.simulation import Release as Release
 from phipsi.simulation import Trajectory as Trajectory
+from phipsi.simulation import TrajectoryError as TrajectoryError
 from phipsi.simulation import limit_forces as limit_forces
 from phipsi.simulation import rollout as rollout
 from phipsi.simulation import simulate as simulate

@@ -97,7 +97,7 @@ def _simulated(scenario: Scenario, quiet: bool) -> tuple[pp.Trajectory | None, s
         return stop.trajectory, f"stopped at t = {stop.trajectory.t[-1]:g} s"
     except KeyboardInterrupt:
         return None, "stopped before the first step; nothing was written"
-    except pp.Diverged as error:
+    except (pp.Diverged, pp.EventError) as error:
         return error.trajectory, str(error)
 
 

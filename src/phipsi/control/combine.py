@@ -28,6 +28,8 @@ def on_path(controller: Program[..., Any]) -> Program[..., Any]:
     >>> on_path(resolved_acceleration).name
     'resolved_acceleration_on_path'
     """
+    if not isinstance(controller, Program):
+        raise TypeError(f"on_path: {controller!r} is no program; decorate it with @pp.program")
     names = next((n for n in (POSE, JOINTS) if n[0] in controller.parameters), None)
     if names is None:
         raise TypeError(f"on_path: {controller.name} has no target that could move")
@@ -40,10 +42,12 @@ def on_path(controller: Program[..., Any]) -> Program[..., Any]:
             else joint_path(robot, t, duration, start, goal)
         )
         target = dict(zip(names, path, strict=True))
+        if "t" in controller.parameters:
+            others["t"] = t
         return controller(robot, **{n: target[n] for n in taken}, **others)
 
     own = {n: p for n, p in controller.parameters.items() if n not in names}
-    ends = {n: controller.shapes[names[0]] for n in ("start", "goal")}
+    ends = {n: (4, 4) if names is POSE else ("nq",) for n in ("start", "goal")}
     return _made(
         law,
         f"{controller.name}_on_path",
@@ -67,6 +71,10 @@ def assisted(controller: Program[..., Any], by: Program[..., Any]) -> Program[..
     for name in ("active", "tau"):
         if name not in controller.parameters:
             raise TypeError(f"assisted: {controller.name} takes no {name!r}, so it takes no help")
+    if "memory" in by.parameters and "memory" in controller.parameters:
+        raise TypeError(
+            f"assisted: both {controller.name} and {by.name} have a memory of their own"
+        )
     both = {**by.parameters, **controller.parameters}
     for name in set(by.parameters) & set(controller.parameters):
         if by.parameters[name].default != controller.parameters[name].default:

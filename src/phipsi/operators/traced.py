@@ -130,7 +130,7 @@ def as_program(
     function.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     function.__name__ = x.ascii
     function.__qualname__ = f"{x.ascii} given {given} active {active}"
-    vars(function)["named_by_content"] = True
+    vars(function)["named_by_content"] = function
     function.__doc__ = f"{x} = {plan.expression}"
     shapes = {name: _shape(space, active) for name, space in spaces.items()}
     return Program(function, shapes, joint_space=_joint_space(lowered))

@@ -2,7 +2,7 @@
 
 from phipsi.simulation.adaptive import ADAPTIVE
 from phipsi.simulation.coordinates import COORDINATES
-from phipsi.simulation.events import Capture, Change, Event, Failure, Release
+from phipsi.simulation.events import Capture, Change, Event, EventError, Failure, Release
 from phipsi.simulation.methods import METHODS
 from phipsi.simulation.plant import Limits, limit_forces
 from phipsi.simulation.run import Diverged, Interrupted
@@ -17,6 +17,7 @@ __all__ = [
     "Change",
     "Diverged",
     "Event",
+    "EventError",
     "Failure",
     "Interrupted",
     "Limits",

@@ -38,9 +38,10 @@ def solve(
     nq = robot.nq
 
     def rate(t: float, y: np.ndarray) -> np.ndarray:
-        return np.asarray(
-            derivative(robot, y[:nq], y[nq:], t, clock.dt, None, *masks, values, loop=loop)
-        )
+        found = derivative(robot, y[:nq], y[nq:], t, clock.dt, None, *masks, values, loop=loop)
+        if not np.isfinite(found).all():  # some integrators would try ever shorter steps
+            raise FloatingPointError(f"the motion is no longer finite at t = {t:g} s")
+        return np.asarray(found)
 
     def steps(now: int, until: int, chunk: int) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
         y = np.concatenate([phase.q, phase.v])
@@ -48,7 +49,7 @@ def solve(
             at = clock.time(np.arange(first, min(first + chunk, until) + 1))
             found = solve_ivp(rate, (at[0], at[-1]), y, ADAPTIVE[method], at, rtol=RTOL, atol=ATOL)
             if not found.success:
-                raise ArithmeticError(f"{method} gave up at t = {found.t[-1]:g} s: {found.message}")
+                raise FloatingPointError(f"{method} gave up after t = {at[0]:g} s: {found.message}")
             q, v = np.split(found.y.T, [nq], axis=-1)
             q = robot.integrate(q, np.zeros(robot.nv))
             y = np.concatenate([q[-1], v[-1]])

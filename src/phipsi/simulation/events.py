@@ -5,16 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite
+from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
 
-from phipsi.algorithms import capture, mass_matrix_product, passive_rates
+from phipsi.algorithms import capture, loop_opening, mass_matrix_product, passive_rates
 from phipsi.algorithms.cut import check_closures
 from phipsi.model import Closure, Robot
 from phipsi.simulation.plant import Plant
 
 Condition = Callable[[float, Any, Any], Any]
+REACH = 1e-2
+"""How far apart [rad, m] frames may be to catch each other."""
+
+
+class EventError(ValueError):
+    """An event cannot happen; `trajectory` is the motion until then."""
+
+    trajectory: Any = None
 
 
 @dataclass(frozen=True)
@@ -38,7 +47,7 @@ class Event:
 
     def __post_init__(self) -> None:
         if not callable(self.at) and not (
-            isinstance(self.at, (int, float)) and isfinite(self.at) and self.at >= 0
+            isinstance(self.at, Real) and isfinite(self.at) and self.at >= 0
         ):
             raise ValueError(
                 f"{type(self).__name__}: at is {self.at!r}, needs a time ≥ 0 [s] or a condition, "
@@ -67,8 +76,11 @@ class Failure(Event):
             raise ValueError(f"Failure: how is {self.how!r}, needs 'free' or 'locked'")
 
     def check(self, robot: Robot) -> None:
-        """The hinge exists."""
-        robot.hinge(self.hinge)
+        """The hinge exists and has a motor."""
+        if robot.hinge(self.hinge).kind.name == "free":
+            raise ValueError(
+                f"Failure: hinge {self.hinge!r} is free and has no motor that could fail"
+            )
 
     def happen(self, robot: Robot, phase: Phase) -> tuple[Phase, str]:
         """β⁺ with (𝓜β)_p kept and zero where locked: the impulse of a brake is internal."""
@@ -103,16 +115,24 @@ class Capture(Event):
         check_closures(robot, self.closures, Closure)
 
     def happen(self, robot: Robot, phase: Phase) -> tuple[Phase, str]:
-        """β⁺ = β − (1 + c)𝓜⁻¹J*N L⁻¹Q*Δ"""
+        """β⁺ = β − (1 + c)𝓜⁻¹J*N L⁻¹Q*Δ with all that is closed already"""
+        closures = (*phase.plant.closures, *self.closures)
         caught = capture(
-            robot, self.closures, phase.q, phase.v, restitution=self.restitution, strict=False
+            robot, closures, phase.q, phase.v, restitution=self.restitution, strict=False
         )
         names = ", ".join(f"{c.a!r} and {c.b!r}" for c in self.closures)
         phase = replace(phase, v=np.asarray(caught.v))
         if self.restitution:
             return phase, f"{names} hit each other"
-        plant = replace(phase.plant, closures=(*phase.plant.closures, *self.closures))
-        return replace(phase, plant=plant), f"{names} catch each other"
+        gap = float(np.abs(loop_opening(robot, self.closures, phase.q, phase.v).error).max())
+        if phase.plant.stabilisation and gap > REACH:
+            raise EventError(
+                f"{names} cannot catch each other {gap:.2g} rad or m apart; bring them together "
+                "first, or pass stabilisation=0 to hold them as they are"
+            )
+        return replace(phase, plant=replace(phase.plant, closures=closures)), (
+            f"{names} catch each other"
+        )
 
 
 @dataclass(frozen=True)
@@ -129,7 +149,7 @@ class Release(Event):
         """The plant without them."""
         for c in self.closures:
             if c not in phase.plant.closures:
-                raise ValueError(f"Release: {c!r} is not closed at that time")
+                raise EventError(f"{c.a!r} and {c.b!r} cannot let go: they are not closed then")
         left = tuple(c for c in phase.plant.closures if c not in self.closures)
         names = ", ".join(f"{c.a!r} and {c.b!r}" for c in self.closures)
         return replace(phase, plant=replace(phase.plant, closures=left)), f"{names} let go"

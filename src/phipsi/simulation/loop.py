@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
-from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,135 +10,13 @@ import numpy as np
 from phipsi.algorithms import grasp_dynamics
 from phipsi.algorithms.constraints import solved
 from phipsi.algorithms.cut import cut, wrenches
-from phipsi.compile import as_numbers, repeat
+from phipsi.compile import repeat
 from phipsi.model import Grasp, Robot
 from phipsi.simulation.coordinates import COORDINATES
+from phipsi.simulation.law import Law
 from phipsi.simulation.methods import METHODS
 from phipsi.simulation.plant import Plant, System
-from phipsi.sweeps import Program, program
-
-SUPPLIED = ("t", "dt", "q", "v", "memory", "active", "locked")
-"""What a controller is given by the simulation if it asks for it."""
-
-Shape = tuple[int, ...]
-Pairs = tuple[tuple[str, Any], ...]
-
-
-@dataclass(frozen=True)
-class Law:
-    """A controller with its options, and where its parameters stand in one vector."""
-
-    program: Program[..., Any] | None = None
-    options: Pairs = ()
-    layout: tuple[tuple[str, Shape], ...] = ()
-
-    def __call__(self, robot: Robot, parameters: Any, **supplied: Any) -> dict[str, Any]:
-        """What it commands: "tau", and whatever else it returns."""
-        given, external = self._unpacked(parameters), {}
-        for name in [name for name in given if name.startswith(PUSH)]:
-            external[name.removeprefix(PUSH)] = given.pop(name)
-        out: dict[str, Any] = {"tau": np.zeros(robot.nv)}
-        if self.program is not None:
-            own = {k: x for k, x in supplied.items() if k in self.program.parameters}
-            result = self.program(robot, **own, **given, **dict(self.options))
-            out |= result if isinstance(result, Mapping) else {"tau": result}
-        for frame, wrench in out.get("external", {}).items():
-            external[frame] = external[frame] + wrench if frame in external else wrench
-        return {**out, "external": external or None}
-
-    def _unpacked(self, parameters: Any) -> dict[str, Any]:
-        out, start = {}, 0
-        for name, shape in self.layout:
-            part = parameters[start : start + prod(shape)]
-            out[name] = part.reshape(shape) if shape else part[0]
-            start += prod(shape)
-        return out
-
-
-PUSH = "external:"
-"""Before the name of a frame: a constant external force on it, among the parameters."""
-
-
-@lru_cache(maxsize=64)
-def _traced(controller: Callable[..., Any]) -> Program[..., Any]:
-    return program(controller)
-
-
-def bind(
-    robot: Robot, controller: Any, parameters: Mapping[str, Any], external: Mapping[str, Any]
-) -> tuple[Law, np.ndarray | None]:
-    """A controller with its parameters: the law, and their values as vectors, (…, k)."""
-    values: list[tuple[str, Any, Shape]] = [
-        (PUSH + frame, wrench, (6,)) for frame, wrench in external.items()
-    ]
-    for frame in external:
-        robot.frame(frame)
-    options: list[tuple[str, Any]] = []
-    law = None
-    if controller is not None:
-        if not callable(controller):
-            raise TypeError(f"the controller is {controller!r}, needs a program or a function")
-        law = controller if isinstance(controller, Program) else _traced(controller)
-        own = {n: p for n, p in law.parameters.items() if n not in SUPPLIED}
-        check = getattr(law.verify, "check", None)  # gains, known now and only numbers later
-        if check is not None:
-            check(parameters)
-        for name in parameters:
-            if name not in own:
-                _refuse_parameter(law, name, list(own))
-        for name, parameter in own.items():
-            if name not in parameters:
-                if parameter.default is parameter.empty:
-                    raise TypeError(
-                        f"the controller {law.name} needs {name!r}: pass "
-                        f"parameters={{{name!r}: ...}}"
-                    )
-            elif law.is_option(name, parameters[name]):
-                options.append((name, _constant(law, name, parameters[name])))
-            else:
-                array = as_numbers(f"{law.name}: {name}", parameters[name])
-                values.append((name, array, law.core(robot, name, array.shape[-1:])))
-    elif parameters:
-        raise TypeError("parameters are those of a controller, and there is none")
-    layout = tuple((name, shape) for name, _, shape in values)
-    return Law(law, tuple(options), layout), _packed(values)
-
-
-def _constant(law: Program[..., Any], name: str, value: Any) -> Any:
-    value = tuple(value) if isinstance(value, list) else value
-    try:
-        hash(value)
-    except TypeError:
-        kind = type(value).__name__
-        raise TypeError(f"{law.name}: the option {name} is a {kind}, needs a constant") from None
-    return value
-
-
-def _refuse_parameter(law: Program[..., Any], name: str, known: list[str]) -> None:
-    near = difflib.get_close_matches(name, known, n=1)
-    hint = f"did you mean {near[0]!r}? " if near else ""
-    what = f"it has {', '.join(map(repr, known))}" if known else "it has none"
-    raise TypeError(f"the controller {law.name} has no parameter {name!r}; {hint}{what}")
-
-
-def _packed(values: list[tuple[str, Any, Shape]]) -> np.ndarray | None:
-    if not values:
-        return None
-    parts = []
-    for name, value, shape in values:
-        array = np.asarray(value, float)
-        if array.shape[array.ndim - len(shape) :] != shape or array.ndim < len(shape):
-            raise ValueError(f"{name} has shape {array.shape}, needs (..., {_listed(shape)})")
-        parts.append(array.reshape(*array.shape[: array.ndim - len(shape)], prod(shape)))
-    batch = np.broadcast_shapes(*(x.shape[:-1] for x in parts))
-    return np.concatenate([np.broadcast_to(x, (*batch, x.shape[-1])) for x in parts], axis=-1)
-
-
-def _listed(shape: Shape) -> str:
-    return ", ".join(map(str, shape))
-
-
-# ---- kernels ------------------------------------------------------------------------------------
+from phipsi.sweeps import program
 
 
 @dataclass(frozen=True)

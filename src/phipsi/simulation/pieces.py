@@ -10,7 +10,7 @@ import numpy as np
 
 from phipsi.model import Closure
 from phipsi.simulation.events import Phase
-from phipsi.simulation.loop import Law
+from phipsi.simulation.law import FORCES, Law
 
 
 @dataclass(frozen=True)
@@ -77,9 +77,11 @@ def named(out: Mapping[str, Any], closures: Sequence[Closure]) -> Iterator[tuple
     """Signals by name; the forces of closures one by one."""
     for name, value in out.items():
         array = np.asarray(value)
-        if name.endswith("_forces") and closures:
+        if name in FORCES:
             for i, c in enumerate(closures):
-                yield f"{name.removesuffix('s')}:{c.a}", array[..., i, :]
+                shared = sum(other.a == c.a for other in closures) > 1
+                frames = f"{c.a}:{c.b}" if shared else c.a
+                yield f"{name.removesuffix('s')}:{frames}", array[..., i, :]
         else:
             yield name, array
 

@@ -36,21 +36,17 @@ class Limits:
             raise ValueError("Limits: width is 0, needs a positive number")
 
     def forces(self, robot: Robot, q: Any, v: Any) -> Any:
-        """−k s(depth) − b s'(depth) v, s rising from 0 to the depth within the width, (nv,)."""
-        of = robot.rates
-        at = lift(q)[of]
-        lower, upper = (np.where(of < 0, far, robot.joint_data(end)[of]) for end, far in ENDS)
-        over = np.where(np.isfinite(upper), at - upper, 0.0)
-        under = np.where(np.isfinite(lower), lower - at, 0.0)
-        push = 0.0 * v
+        """(∂q̇/∂v)*(−k s(depth) − b s'(depth) q̇), s rising from 0 to the depth within the width,
+        (nv,)."""
+        lower, upper = robot.joint_data("lower"), robot.joint_data("upper")
+        over = np.where(np.isfinite(upper), lift(q) - upper, 0.0)
+        under = np.where(np.isfinite(lower), lower - lift(q), 0.0)
+        rate, push = robot.flow(q, v), np.zeros(robot.nq)
         for depth, sign in ((over, -1.0), (under, 1.0)):
             slope = linalg.clip(depth / self.width, 0.0, 1.0)
             travel = depth - 0.5 * self.width * slope
-            push = push + slope * (sign * self.stiffness * travel - self.damping * v)
-        return push
-
-
-ENDS = (("lower", -inf), ("upper", inf))
+            push = push + slope * (sign * self.stiffness * travel - self.damping * rate)
+        return np.array([push @ robot.flow(q, unit) for unit in np.eye(robot.nv)])
 
 
 @program(static=("limits",))

@@ -13,8 +13,9 @@ from phipsi.algorithms import frame_pose, loop_opening, mass_matrix_product
 from phipsi.model import Robot
 from phipsi.simulation.adaptive import ADAPTIVE, solve
 from phipsi.simulation.coordinates import COORDINATES
-from phipsi.simulation.events import Event, Phase
-from phipsi.simulation.loop import Law, Loop, advance, bind, observe
+from phipsi.simulation.events import Event, EventError, Phase
+from phipsi.simulation.law import Law, bind
+from phipsi.simulation.loop import Loop, advance, observe
 from phipsi.simulation.methods import METHODS
 from phipsi.simulation.pieces import Piece, joined, merged, named
 from phipsi.simulation.trajectory import Trajectory
@@ -37,10 +38,9 @@ class Interrupted(KeyboardInterrupt):
 class Diverged(ArithmeticError):
     """A simulation left the finite numbers; `trajectory` is what was computed until then."""
 
-    def __init__(self, trajectory: Trajectory, time: float) -> None:
+    def __init__(self, trajectory: Trajectory, what: str) -> None:
         super().__init__(
-            f"the motion is no longer finite at t = {time:g} s; take a smaller dt, a method for "
-            "stiff springs (method='implicit'), or softer gains"
+            f"{what}; take a smaller dt, softer gains, or for stiff springs method='implicit'"
         )
         self.trajectory = trajectory
 
@@ -49,17 +49,22 @@ class Diverged(ArithmeticError):
 class Clock:
     """The steps: `samples` after the start, one every `every` steps of dt."""
 
-    dt: float
+    duration: float
     every: int
     samples: int
 
+    @property
+    def dt(self) -> float:
+        """A step [s]."""
+        return self.duration / (self.samples * self.every)
+
     def time(self, sample: Any) -> Any:
         """The time of a sample [s]."""
-        return self.dt * self.every * sample
+        return self.duration * sample / self.samples
 
     def sample(self, at: float) -> int:
         """The sample nearest to a time."""
-        return round(at / (self.dt * self.every))
+        return round(at / self.duration * self.samples)
 
 
 class Run:
@@ -100,11 +105,12 @@ class Run:
         self._check_law(phase)
         if phase.plant.closures and phase.plant.stabilisation:
             opening = loop_opening(self.robot, phase.plant.closures, phase.q, phase.v)
-            gap = float(np.abs(opening.error).max())
-            if gap > OPEN:
+            gap, rate = (float(np.abs(x).max()) for x in opening)
+            if max(gap, rate) > OPEN:
                 raise ValueError(
-                    f"the closures are open by {gap:.2g} rad or m at the start; close them with "
-                    "pp.close_loops first, or pass stabilisation=0 to hold them as they are"
+                    f"the closures are open by {gap:.2g} rad or m at the start and open at "
+                    f"{rate:.2g} per second; close them with pp.close_loops first, or pass "
+                    "stabilisation=0 to hold them as they are"
                 )
 
     def _check_law(self, phase: Phase) -> None:
@@ -123,7 +129,7 @@ class Run:
             self.robot.frame(name)
         pieces: list[Piece] = []
         log: list[tuple[float, str]] = []
-        memory = self._memory(phase)
+        phase, memory = self._spread(phase)
         try:
             for piece in self._pieces(phase, events, memory, log, progress):
                 pieces.append(piece)
@@ -131,17 +137,35 @@ class Run:
             if not pieces:
                 raise
             raise Interrupted(self._trajectory(pieces, log, frames)) from None
+        except FloatingPointError as error:
+            raise Diverged(self._trajectory(pieces, log, frames), str(error)) from None
+        except EventError as error:
+            error.trajectory = self._trajectory(pieces, log, frames) if pieces else None
+            raise
         whole = self._trajectory(pieces, log, frames)
         good = np.isfinite(whole.v).all(axis=(*range(whole.v.ndim - 2), -1))
         if not good.all():
             bad = int(np.argmin(good))
-            raise Diverged(whole[: max(bad, 1)], float(whole.t[bad]))
+            what = f"the motion is no longer finite at t = {whole.t[bad]:g} s"
+            raise Diverged(whole[: max(bad, 1)], what)
         return whole
 
-    def _memory(self, phase: Phase) -> np.ndarray | None:
-        if self.memory is None:
-            return None
-        return np.broadcast_to(self.memory, (*phase.q.shape[:-1], self.memory.shape[-1]))
+    def _spread(self, phase: Phase) -> tuple[Phase, np.ndarray | None]:
+        """The state and the memory over the batch of both and of the parameters."""
+        _, values = bind(self.robot, self.controller, phase.parameters, self.external)
+        given = [x for x in (phase.q, values, self.memory) if x is not None]
+        try:
+            batch = np.broadcast_shapes(*(x.shape[:-1] for x in given))
+        except ValueError:
+            shapes = " and ".join(str(x.shape[:-1]) for x in given)
+            raise ValueError(
+                f"states, parameters and memory have batches {shapes}, which do not fit"
+            ) from None
+        q, v = (np.broadcast_to(x, (*batch, x.shape[-1])) for x in (phase.q, phase.v))
+        memory = self.memory
+        if memory is not None:
+            memory = np.broadcast_to(memory, (*batch, memory.shape[-1]))
+        return replace(phase, q=q, v=v), memory
 
     def _pieces(
         self, phase: Phase, events: list[Event], memory: Any, log: list[Any], progress: Any
@@ -155,6 +179,7 @@ class Run:
                 phase, sentence = event.happen(self.robot, phase)
                 log.append((t, sentence))
             law, values = bind(self.robot, self.controller, phase.parameters, self.external)
+            _check_batch(phase, values)
             if now == 0 or (log and log[-1][0] == t):
                 yield self._one(phase, law, values, now, memory)
             if now >= last:
@@ -187,7 +212,7 @@ class Run:
         self, phase: Phase, law: Law, values: Any, memory: Any, now: int, until: int, asked: bool
     ) -> Iterator[Piece]:
         """The samples of (now, until], chunk by chunk."""
-        size = self.robot.nq + self.robot.nv
+        size = max(1, self.robot.nq + self.robot.nv)
         chunk = 1 if asked else min(_doubled(until - now), _doubled(CHUNK // size))
         if self.method in ADAPTIVE:
             loop = Loop(law, phase.plant)
@@ -237,11 +262,8 @@ class Run:
     def at_once(self, phase: Phase, signals: bool) -> Trajectory:
         """All samples by one call."""
         law, values = bind(self.robot, self.controller, phase.parameters, self.external)
-        if values is not None:
-            batch = np.broadcast_shapes(phase.q.shape[:-1], values.shape[:-1])
-            q, v = (np.broadcast_to(x, (*batch, x.shape[-1])) for x in (phase.q, phase.v))
-            phase = replace(phase, q=q, v=v)
-        memory, p = self._memory(phase), self._momentum(phase)
+        phase, memory = self._spread(phase)
+        p = self._momentum(phase)
         records = self._advance(phase, law, values, memory, p, 0, self.clock.samples)
         q, v, _, kept = self._split(records, p is not None)
         q, v = (
@@ -291,6 +313,16 @@ class Run:
             self.robot, t, q, v, signals.pop("tau"), poses, signals, events=tuple(log),
             method=self.method, dt=self.clock.dt, passive=parts[0].phase.plant.passive,
         )  # fmt: skip
+
+
+def _check_batch(phase: Phase, values: np.ndarray | None) -> None:
+    batch, own = phase.q.shape[:-1], () if values is None else values.shape[:-1]
+    try:
+        fits = np.broadcast_shapes(batch, own) == batch
+    except ValueError:
+        fits = False
+    if not fits:
+        raise EventError(f"parameters change to a batch {own}, but the states have {batch}")
 
 
 def _doubled(count: int) -> int:

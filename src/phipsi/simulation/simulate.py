@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from math import ceil, inf, isfinite
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -48,7 +49,8 @@ def simulate(
     function that can be traced) of the robot and of any of t, q, v, dt, active, locked, memory,
     which it is given, and of its own `parameters`; it returns tau, or a dict with "tau", and if it
     likes "memory" (kept from step to step), "external" ({frame: wrench}) and signals to record.
-    It is asked at every stage of a step; its memory changes once a step.
+    It is asked at every stage of a step; its memory changes once a step. It is traced when it is
+    first used: numbers that change from call to call belong into its parameters.
 
     `method` is a name of `pp.simulation.METHODS`, or "dop853", "rk45", "radau" or "lsoda", which
     choose their own steps (SciPy). `coordinates` are "minimal", "diagonal" ([DL] Alg 8.1) or
@@ -72,7 +74,8 @@ def simulate(
     run = Run(robot, controller, clock, method, coordinates, dict(external or {}), memory)
     pending = _sorted(robot, events)
     run.check(phase, pending)
-    return run.through(phase, pending, tuple(frames), progress)
+    names = (frames,) if isinstance(frames, str) else tuple(frames)
+    return run.through(phase, pending, names, progress)
 
 
 def rollout(
@@ -129,17 +132,19 @@ def rollout(
 
 def _clock(duration: float, dt: float, every: int) -> Clock:
     for name, value in (("duration", duration), ("dt", dt)):
-        if not isinstance(value, (int, float)) or not isfinite(value) or value <= 0:
+        number = isinstance(value, Real) and not isinstance(value, bool)
+        if not number or not isfinite(value) or value <= 0:
             raise ValueError(f"{name} is {value!r}, needs a positive number [s]")
-    if not isinstance(every, int) or every < 1:
+    if not isinstance(every, Integral) or every < 1:
         raise ValueError(f"every is {every!r}, needs a whole number of steps ≥ 1")
+    duration, dt, every = float(duration), float(dt), int(every)
     samples = max(1, ceil(duration / (dt * every) - 1e-9))
     if samples * every > 1e10:
         raise ValueError(
             f"a duration of {duration:g} s in steps of {dt:g} s are {samples * every:.0e} steps, "
             "more than 1e10; take a larger dt"
         )
-    return Clock(duration / (samples * every), every, samples)
+    return Clock(duration, every, samples)
 
 
 def _plant(
@@ -149,6 +154,12 @@ def _plant(
     closures: Sequence[Closure],
     stabilisation: float,
 ) -> Plant:
+    if not isinstance(limits, (bool, Limits)):
+        raise TypeError(f"limits is {limits!r}, needs True, False or pp.Limits(...)")
+    if isinstance(closures, Closure):
+        raise TypeError("closures is one closure, needs a list of them")
+    if not isinstance(stabilisation, Real):
+        raise TypeError(f"stabilisation is {stabilisation!r}, needs a number ≥ 0 [1/s]")
     stops = Limits() if limits is True else (limits or None)
     return Plant(passive, stops, actuators, tuple(closures), float(stabilisation))
 
@@ -180,7 +191,7 @@ def _state(name: str, value: Any, size: int, robot: Robot) -> np.ndarray:
 
 def _sorted(robot: Robot, events: Iterable[Event]) -> list[Event]:
     """Events in order of time; conditions last."""
-    events = list(events)
+    events = [events] if isinstance(events, Event) else list(events)
     for event in events:
         if not isinstance(event, Event):
             raise TypeError(f"events has {event!r}, needs Failure, Capture, Release or Change")

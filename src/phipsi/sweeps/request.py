@@ -100,8 +100,8 @@ def _ours(function: Callable[..., Any]) -> bool:
     `named_by_content`? One made of others is not: its name does not tell of which."""
     home = function.__module__ or ""
     named = getattr(sys.modules.get(home), function.__qualname__, None)
-    known = getattr(named, "function", None) is function
-    return home.startswith("phipsi.") and (known or hasattr(function, "named_by_content"))
+    known = getattr(named, "function", None), vars(function).get("named_by_content")
+    return home.startswith("phipsi.") and any(one is function for one in known)
 
 
 def _plain(x: Any) -> bool:
