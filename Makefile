@@ -12,7 +12,7 @@ help: ## show this list
 
 demo: .venv/.core ## let a free-flying arm reach, and write figures and a report to build/demo
 	@mkdir -p build
-	@$(BIN)/python -m phipsi.cli demo --output build/demo
+	@$(BIN)/python -m phipsi.cli demo --output build/demo --force
 
 test: .venv/.dev ## run the tests (some minutes)
 	@$(BIN)/python -m pytest -q -n auto

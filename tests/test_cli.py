@@ -313,16 +313,26 @@ def test_demo_fails_when_a_claim_does(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(demo, "drift", lambda method: None)
     monkeypatch.setattr(demo, "conserved", lambda motion: [0.0])
     monkeypatch.setattr(demo, "write", lambda *_: [])
-    result = invoke("demo", "-o", str(tmp_path / "demo"))
+    result = invoke("demo", "-o", str(tmp_path / "d[/b]emo"))
     assert result.exit_code == 1 and "✗ water runs uphill" in result.stdout
 
 
 def test_demo_says_where_it_cannot_write(tmp_path: Path):
     (tmp_path / "file").write_text("")
-    for folder, message in (("file", "is a file"), ("absent/demo", "no folder")):
+    (tmp_path / "held").mkdir()
+    (tmp_path / "held" / "notes").write_text("")
+    wrong = (("file", "is a file"), ("absent/demo", "no folder"), ("held", "say --force"))
+    for folder, message in wrong:
         result = invoke("demo", "-o", str(tmp_path / folder))
         (line,) = result.stderr.splitlines()
         assert result.exit_code == 1 and message in line
+    assert invoke("demo", "-o", "").exit_code == 2
+
+
+def test_a_closed_output_is_no_error():
+    command = f"{sys.executable} -m phipsi.cli info space_arm --json >&-"
+    result = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=60)
+    assert result.returncode == 0 and result.stderr == ""
 
 
 def test_doctor():

@@ -56,7 +56,9 @@ def taken(content: bytes) -> str:
         (b"\n".join(b"[[a%d]]" % k for k in range(20_000)), "a0 is not known"),
         (PENDULUM.encode() + b"[[events]]\n" * 20_000, "events has 20000 entries"),
         (b'"\\u202e" = 1', "characters that cannot be printed"),
-        ("title = 'ß\u202e'\nrobot = 3".encode(), "robot is 3, needs a table"),
+        ("title = 'ß\u202e'".encode(), "title has characters that cannot be printed"),
+        (b'title = "\\u001b[31mred"', "title has characters that cannot be printed"),
+        ("title = 'ß'\nrobot = 3".encode(), "robot is 3, needs a table"),
     ],
 )  # fmt: skip
 def test_files_that_are_no_scenarios(content: bytes, said: str):

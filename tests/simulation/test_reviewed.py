@@ -216,3 +216,47 @@ def test_gains_are_checked_before_anything_is_simulated():
             robot, [0.0, 0.0], None, pd_gravity, **STEP,
             parameters={"target": np.zeros(2), "stiffness": -3.0},
         )  # fmt: skip
+
+
+def test_an_interrupt_at_the_very_end_keeps_the_motion(monkeypatch: pytest.MonkeyPatch):
+    from phipsi.simulation.run import Run
+
+    whole, calls = Run._trajectory, []
+
+    def once(*args: Any) -> Any:
+        calls.append(args)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+        return whole(*args)
+
+    monkeypatch.setattr(Run, "_trajectory", once)
+    with pytest.raises(pp.Interrupted) as caught:
+        pp.simulate(balls(1.0), [0.0], [1.0], **STEP)
+    assert len(caught.value.trajectory) == 11
+
+
+def test_an_interrupt_before_the_first_step_is_a_plain_one(monkeypatch: pytest.MonkeyPatch):
+    from phipsi.simulation.run import Run
+
+    def stop(*_: Any) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Run, "_advance", stop)
+    with pytest.raises(KeyboardInterrupt) as caught:
+        pp.simulate(balls(1.0), [0.0], [1.0], **STEP)
+    assert not isinstance(caught.value, pp.Interrupted)
+
+
+def test_steps_longer_than_the_duration_are_refused():
+    with pytest.raises(ValueError, match=r"samples are 0\.2 s apart .*more than the duration"):
+        pp.simulate(balls(1.0), [0.0], duration=0.1, dt=0.02, every=10)
+
+
+def test_csv_keeps_whether_springs_acted(tmp_path: Any):
+    robot = pp.robots.flexible_joint_arm()
+    q = np.full(robot.nq, 0.1)
+    for passive in (True, False):
+        motion = pp.simulate(robot, q, **STEP, passive=passive, method="implicit")
+        motion.save(tmp_path / "motion.csv")
+        again = pp.Trajectory.load(tmp_path / "motion.csv", robot)
+        assert again.passive == passive and np.array_equal(again.energy, motion.energy)

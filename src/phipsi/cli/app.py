@@ -28,6 +28,8 @@ class _Commands(TyperGroup):
     def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> Any:
         if not standalone_mode:
             return super().main(*args, standalone_mode=False, **extra)
+        if sys.stdout is None:  # closed by whoever called
+            sys.stdout = open(os.devnull, "w")
         if isinstance(sys.stdout, io.TextIOWrapper):
             sys.stdout.reconfigure(errors="replace")  # φ on a terminal that has none
         try:
@@ -39,7 +41,7 @@ class _Commands(TyperGroup):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             code = 1
         except (OSError, ImportError, MemoryError) as error:
-            code = _complain(str(error) or "there is not enough memory", 1)
+            code = _complain(_told(error), 1)
         except BadUsage as error:
             code = _complain(str(error), 2)
         except (KeyboardInterrupt, typer.Abort):
@@ -55,6 +57,14 @@ class _Commands(TyperGroup):
         if code == INTERRUPTED:
             _complain("interrupted", code)
         sys.exit(code if isinstance(code, int) else 0)
+
+
+def _told(error: Exception) -> str:
+    """The sentence of an error from outside."""
+    if isinstance(error, OSError) and error.strerror:
+        where = f"{error.filename!r}: " if error.filename else ""
+        return f"{where}{error.strerror}"
+    return str(error) or "there is not enough memory"
 
 
 def _warn(message: Warning | str, *_: Any) -> None:
@@ -96,8 +106,9 @@ def phipsi(
 @app.command()
 def demo(
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FOLDER", help="Where figures and report go.")
-    ] = Path("phipsi-demo"),
+        str, typer.Option("--output", "-o", metavar="DIR", help="Where figures and report go.")
+    ] = "phipsi-demo",
+    force: Annotated[bool, typer.Option("--force", help="Replace files of earlier runs.")] = False,
 ) -> None:
     """Let a free-flying arm reach with its thrusters off, and show what three controllers do.
 
@@ -105,7 +116,9 @@ def demo(
     """
     from phipsi.cli.demo import run
 
-    raise typer.Exit(run(output))
+    if not output:
+        raise BadUsage("--output is empty, needs the name of a folder")
+    raise typer.Exit(run(Path(output), force))
 
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for other programs.")]
@@ -219,7 +232,8 @@ def simulate(
         str | None, typer.Argument(metavar="SCENARIO", help="A TOML file, or a shipped scenario.")
     ] = None,
     output: Annotated[
-        str | None, typer.Option(metavar="DIR", help="The folder to write, instead of its own.")
+        str | None,
+        typer.Option("--output", "-o", metavar="DIR", help="The folder to write, not its own."),
     ] = None,
     duration: Annotated[
         float | None, typer.Option(metavar="S", help="Another duration [s].")
@@ -238,7 +252,7 @@ def simulate(
     from phipsi.cli.simulate import list_scenarios, run
 
     if listing:
-        return list_scenarios()
+        return list_scenarios(json)
     changes = {"duration": duration, "dt": dt, "method": method}
     raise typer.Exit(run(scenario, output, changes, as_json=json, force=force, quiet=quiet))
 

@@ -233,7 +233,7 @@ def _show(robot: pp.Robot, batch: int, rows: list[Row], others: list[Peer]) -> N
         table.add_row(row.function, *cells)
     console = Console(highlight=False)
     console.width = max(console.width, WIDTH)
-    bodies = f"{robot.nb} bodies, nv = {robot.nv}"
+    bodies = f"{robot.nb} {'body' if robot.nb == 1 else 'bodies'}, nv = {robot.nv}"
     console.print(f"{robot.name}: {bodies}; ns per evaluation on one core", markup=False)
     console.print(table)
     for peer in others:

@@ -3,6 +3,7 @@ a thousand seconds adrift do to momentum and energy."""
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -53,14 +54,14 @@ class Check(NamedTuple):
     holds: bool
 
 
-def run(output: Path) -> int:
+def run(output: Path, force: bool) -> int:
     """Simulate, print, and write figures and the report; 0 when every claim holds, else 1."""
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     begin, console = time.perf_counter(), Console(highlight=False)
     errors = Console(stderr=True)
-    check(output, force=True)
+    check(output, force)
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as bar:
         task = bar.add_task("reaching, three ways")
@@ -71,11 +72,12 @@ def run(output: Path) -> int:
         rows = [[name, *compared(motion, target)] for name, motion in motions.items()]
         kept = [[name, *conserved(motion)] for name, motion in adrift.items()]
         checks = list(claims(motions, target, adrift))
-        with filled(output, force=True) as draft:
+        with filled(output, force) as draft:
             written = write(draft, motions, target, adrift, rows, kept, checks)
     _print(console, rows, kept, checks)
-    console.print(f"{time.perf_counter() - begin:.0f} s; written to {output}: {', '.join(written)}")
-    console.print(f"Open [bold]{output / 'report.html'}[/] in a browser to see it move.")
+    spent = time.perf_counter() - begin
+    console.print(f"{spent:.0f} s; written to {output}: {', '.join(written)}", markup=False)
+    console.print(f"Open {output / 'report.html'} in a browser to see it move.", markup=False)
     return 0 if all(one.holds for one in checks) else 1
 
 
@@ -116,7 +118,7 @@ def drift(method: str) -> pp.Trajectory:
 
 # ---- what they show -----------------------------------------------------------------------------
 
-REACHED = ("", "miss [mm]", "base turns [°]", "moves [mm]", "momentum", "energy − work")
+REACHED = ("", "miss [mm]", "base turns [°]", "moves [mm]", "momentum [SI]", "energy − work [J]")
 DRIFTED = "1 000 s adrift in steps of 10 ms: relative changes, of energy their median"
 KEPT = ("", "angular momentum", "linear", "energy: 100 s", "500 s", "then")
 
@@ -239,7 +241,8 @@ def _pictures(
     try:
         import matplotlib  # noqa: F401
     except ImportError:
-        print('no figures, for they need matplotlib: pip install "phipsi[plot]"')
+        note = 'phipsi: no figures: they need matplotlib, pip install "phipsi[plot]"'
+        print(note, file=sys.stderr)
         return {}
     two = {name: motions[name] for name in (REACTION, ORDINARY)}
     return {

@@ -16,16 +16,21 @@ from phipsi.cli.app import INTERRUPTED, BadUsage
 from phipsi.scenarios import SCENARIOS, Scenario, ScenarioError, load
 from phipsi.scenarios.folder import check, filled, inside
 from phipsi.scenarios.scenario import Goal
+from phipsi.simulation import ADAPTIVE
 
 SHOWN = 3
 """Numbers of a signal that are shown, if it has no more."""
 
 
-def list_scenarios() -> None:
+def list_scenarios(as_json: bool) -> None:
     """Print the shipped scenarios, one line each."""
+    titles = {name: load(name).document.title for name in SCENARIOS}
+    if as_json:
+        print(json.dumps([{"name": name, "title": title} for name, title in titles.items()]))
+        return
     width = max(map(len, SCENARIOS))
-    for name in SCENARIOS:
-        print(f"{name:{width}}  {load(name).document.title}")
+    for name, title in titles.items():
+        print(f"{name:{width}}  {title}")
 
 
 def run(
@@ -54,7 +59,14 @@ def run(
         sys.exit(INTERRUPTED)
     told = summary(scenario, motion)
     told["ended"] = ended or "finished"
-    notes = _written(scenario, motion, told, folder, force) if folder else []
+    notes = _late(scenario)
+    if folder:
+        try:
+            notes += _written(scenario, motion, told, folder, force)
+        except KeyboardInterrupt:  # the motion is there; pictures of it can be drawn again
+            ended = ended or "stopped while figures were drawn"
+            told["ended"] = ended
+            _written(scenario, motion, told, folder, force, pictures=False)
     for note in notes if not quiet else []:
         _say(note)
     if as_json:
@@ -181,7 +193,8 @@ def _number(x: Any) -> float | None:
 
 def rows(told: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """The lines of the table."""
-    step = f" in steps of {told['dt']:g} s ({told['method']})"
+    what = "sampled every" if told["method"] in ADAPTIVE else "in steps of"
+    step = f" {what} {told['dt']:g} s ({told['method']})"
     yield "simulated", f"{told['duration']:g} s{step}, {told['samples']} samples"
     for frame, miss in told["goals"].items():
         units = {"position": "m", "attitude": "rad"}
@@ -222,12 +235,23 @@ def _show(scenario: Scenario, told: dict[str, Any]) -> None:
         console.print("[dim]Nothing was written: say --output DIR to keep it.[/]")
 
 
+def _late(scenario: Scenario) -> list[str]:
+    """What would happen after the end, one sentence each."""
+    end = scenario.simulation.duration
+    return [
+        f"events[{k}] at {event.at:g} s comes after the end and does not happen"
+        for k, event in enumerate(scenario.document.events)
+        if event.at > end
+    ]
+
+
 # ---- files --------------------------------------------------------------------------------------
 
 
 def _written(
-    scenario: Scenario, motion: pp.Trajectory, told: dict[str, Any], folder: Path, force: bool
-) -> list[str]:
+    scenario: Scenario, motion: pp.Trajectory, told: dict[str, Any], folder: Path, force: bool,
+    *, pictures: bool = True,
+) -> list[str]:  # fmt: skip
     """Write all of it; what was left out, and why, one sentence each."""
     notes: list[str] = []
     told["folder"] = str(folder)
@@ -235,8 +259,8 @@ def _written(
         for form in scenario.output.formats:
             motion.save(draft / f"trajectory.{form}")
         (draft / "scenario.toml").write_bytes(scenario.content)
-        figures = _figures(scenario, motion, draft, notes)
-        if scenario.output.report:
+        figures = _figures(scenario, motion, draft, notes) if pictures else {}
+        if scenario.output.report and pictures:
             _report(scenario, motion, told, figures, draft / "report.html")
         told["files"] = sorted([*(f.name for f in draft.iterdir()), "summary.json"])
         text = json.dumps(told, indent=2, ensure_ascii=False, allow_nan=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import shutil
@@ -19,7 +20,9 @@ SHOWN = 5
 def inside(name: str, at: At) -> Path:
     """The folder that a scenario names: below where the command runs, wherever the scenario is."""
     path = Path(name)
-    if path.is_absolute() or ".." in path.parts or "\0" in name or path == Path():
+    here = Path.cwd().resolve()
+    odd = path.is_absolute() or ".." in path.parts or not name.isprintable() or path == Path()
+    if odd or not (here / path).resolve().is_relative_to(here):
         raise at.wrong(
             f"is {quoted(name)}, needs a folder below the current one (--output may be elsewhere)"
         )
@@ -82,12 +85,33 @@ def filled(path: Path, force: bool = False) -> Iterator[Path]:
     try:
         draft.mkdir()
         yield draft
-        if not there:
+        if there:
+            _replaced(draft, path)
+        else:
             os.replace(draft, path)
-            return
-        for file in sorted(draft.iterdir()):
-            os.replace(file, path / file.name)
     except OSError as error:
         raise OSError(f"nothing was written to {shown}: {_reason(error)}") from error
     finally:
         shutil.rmtree(draft, ignore_errors=True)
+
+
+def _replaced(draft: Path, path: Path) -> None:
+    """Put the files of a draft into their folder; if that fails, the old ones again."""
+    files, old, placed = sorted(draft.iterdir()), draft / "old", []
+    for file in files:
+        if (path / file.name).is_dir():
+            raise IsADirectoryError(errno.EISDIR, f"{quoted(file.name)} is a folder there")
+    old.mkdir()
+    try:
+        for file in files:
+            placed.append(file.name)
+            if (path / file.name).exists():
+                os.replace(path / file.name, old / file.name)
+            os.replace(file, path / file.name)
+    except BaseException:
+        for name in placed:
+            if (old / name).exists():
+                os.replace(old / name, path / name)
+            elif not (draft / name).exists():
+                (path / name).unlink(missing_ok=True)
+        raise

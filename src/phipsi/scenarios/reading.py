@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import re
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -221,7 +222,7 @@ def hint(name: str, known: Iterable[str]) -> str:
     known = list(known)
     near = difflib.get_close_matches(str(name), known, n=1)
     shown = ", ".join(known[:12]) + (f" and {len(known) - 12} more" if len(known) > 12 else "")
-    return f"did you mean {near[0]!r}?" if near else f"known are {shown}"
+    return f"did you mean {near[0]!r}?" if near else f"known are {shown or 'none'}"
 
 
 # ---- checks -------------------------------------------------------------------------------------
@@ -231,6 +232,8 @@ def text(value: Any, at: At) -> str:
     """A text that is not empty."""
     if not isinstance(value, str) or not value.strip() or len(value) > 10_000:
         raise at.wrong(f"is {quoted(value)}, needs a text")
+    if not all(line.isprintable() for line in re.split(r"[\n\t]", value)):
+        raise at.wrong("has characters that cannot be printed")
     return value
 
 

@@ -65,6 +65,7 @@ UNITS = {
     "base_attitude_error": "rad",
     "base_position_error": "m",
     "pressure": "N",
+    "impulse": "N·m·s, N·s",
 }
 """Of what laws report."""
 
@@ -95,7 +96,8 @@ def load(source: str | os.PathLike[str], laws: Mapping[str, Law] | None = None) 
         content = untrusted.read(path)
     except (ModelError, OSError) as error:
         raise ScenarioError(str(error)) from None
-    return Scenario.of(content, path.name, path.parent, laws)
+    shown = path.name if path.name.isprintable() else untrusted.quoted(path.name, 200)
+    return Scenario.of(content, shown, path.parent, laws)
 
 
 class Goal(NamedTuple):

@@ -230,6 +230,10 @@ def _pose(h: Hinge, q: np.ndarray) -> np.ndarray:
 def start_state(built: Built, start: Start, held: tuple[Closure, ...]) -> Any:
     """(q, v): what is given, then frames brought to where they shall be, then closures closed."""
     robot, at = built.robot, start.where
+    for name in ("q", "v"):
+        given, degrees = getattr(start, name) or {}, getattr(start, f"{name}_deg") or {}
+        for hinge in set(given) & set(degrees):
+            raise (at / f"{name}_deg" / hinge).wrong(f"is given in {name} already")
     q = configuration(robot, built.q, start.q, at / "q")
     q = configuration(robot, q, start.q_deg, at / "q_deg", DEGREE)
     v = velocity(robot, np.zeros(robot.nv), start.v, at / "v")

@@ -12,6 +12,7 @@ import io
 import re
 from array import array
 from collections.abc import Iterable
+from dataclasses import replace
 from math import prod
 from typing import BinaryIO, NamedTuple
 
@@ -134,7 +135,14 @@ def read(file: BinaryIO, robot: Robot) -> Trajectory:
     signals = {
         name: take(shape[0]) if shape else take(1)[..., 0] for name, shape in layout.signals.items()
     }
-    return Trajectory(robot, t, q, v, tau, frames, signals, layout.units)
+    motion = Trajectory(robot, t, q, v, tau, frames, signals, layout.units)
+    stored = header.index("potential_energy [J]") if "potential_energy [J]" in header else None
+    if stored is None or not q.size:
+        return motion
+    told = table[..., stored - layout.axes - 1]
+    without = replace(motion, passive=False)
+    gaps = [np.abs(x.potential_energy - told).max() for x in (motion, without)]
+    return motion if gaps[0] <= gaps[1] else without
 
 
 def _numbers(lines: Iterable[list[str]], width: int) -> np.ndarray:

@@ -133,8 +133,9 @@ class Run:
         try:
             for piece in self._pieces(phase, events, memory, log, progress):
                 pieces.append(piece)
+            whole = self._trajectory(pieces, log, frames)
         except KeyboardInterrupt:
-            if not pieces:
+            if not any(piece.first for piece in pieces):
                 raise
             raise Interrupted(self._trajectory(pieces, log, frames)) from None
         except FloatingPointError as error:
@@ -142,7 +143,6 @@ class Run:
         except EventError as error:
             error.trajectory = self._trajectory(pieces, log, frames) if pieces else None
             raise
-        whole = self._trajectory(pieces, log, frames)
         good = np.isfinite(whole.v).all(axis=(*range(whole.v.ndim - 2), -1))
         if not good.all():
             bad = int(np.argmin(good))

@@ -138,6 +138,11 @@ def _clock(duration: float, dt: float, every: int) -> Clock:
     if not isinstance(every, Integral) or every < 1:
         raise ValueError(f"every is {every!r}, needs a whole number of steps ≥ 1")
     duration, dt, every = float(duration), float(dt), int(every)
+    if dt * every > duration * (1.0 + 1e-9):
+        raise ValueError(
+            f"samples are {dt * every:g} s apart (dt times every), more than the duration of "
+            f"{duration:g} s"
+        )
     samples = max(1, ceil(duration / (dt * every) - 1e-9))
     if samples * every > 1e10:
         raise ValueError(

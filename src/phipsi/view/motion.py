@@ -97,5 +97,6 @@ def thinned(t: np.ndarray, limit: int) -> np.ndarray:
 
 
 def packed(numbers: np.ndarray) -> str:
-    """Numbers as base64 of little-endian float32."""
-    return base64.b64encode(np.ascontiguousarray(numbers, "<f4").tobytes()).decode("ascii")
+    """Numbers as base64 of little-endian float32, absurd ones cut."""
+    small = np.clip(numbers, -1e30, 1e30)
+    return base64.b64encode(np.ascontiguousarray(small, "<f4").tobytes()).decode("ascii")

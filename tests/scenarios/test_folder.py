@@ -1,0 +1,73 @@
+"""Folders of results are replaced as a whole, or stay as they were."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from phipsi.scenarios.folder import filled, inside
+from phipsi.scenarios.reading import At, ScenarioError
+
+
+def content(folder: Path) -> dict[str, str]:
+    return {f.name: f.read_text() for f in folder.iterdir() if f.is_file()}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    path = tmp_path / "results"
+    path.mkdir()
+    for name in "abz":
+        (path / name).write_text("old")
+    return path
+
+
+def fill(folder: Path) -> None:
+    with filled(folder, force=True) as draft:
+        for name in "abc":
+            (draft / name).write_text("new")
+
+
+def test_files_of_the_same_name_are_replaced_and_others_stay(folder: Path):
+    fill(folder)
+    assert content(folder) == {"a": "new", "b": "new", "c": "new", "z": "old"}
+
+
+def test_a_folder_in_the_way_leaves_everything(folder: Path):
+    (folder / "c").mkdir()
+    with pytest.raises(OSError, match=r"nothing was written to .*'c' is a folder there"):
+        fill(folder)
+    assert content(folder) == dict.fromkeys("abz", "old")
+
+
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
+def test_a_failure_halfway_brings_the_old_files_back(
+    folder: Path, error: BaseException, monkeypatch: pytest.MonkeyPatch
+):
+    replace, calls = os.replace, []
+
+    def failing(source: object, target: object) -> None:
+        calls.append(target)
+        if len(calls) == 4:  # a is new, b is put aside
+            raise error
+        replace(source, target)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(os, "replace", failing)
+    with pytest.raises(type(error)):
+        fill(folder)
+    assert content(folder) == dict.fromkeys("abz", "old")
+    assert sorted(p.name for p in folder.iterdir()) == ["a", "b", "z"]
+
+
+def test_the_folder_of_a_scenario_lies_below_the_current_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    os.symlink(tmp_path, "link")
+    assert inside("results/one", At("x.toml")) == Path("results/one")
+    for wrong in ("/tmp", "../x", "a/../../b", "link/x", ".", "a\x1b[31m", "a\nb"):
+        with pytest.raises(ScenarioError, match="needs a folder below"):
+            inside(wrong, At("x.toml"))
