@@ -313,7 +313,8 @@ def test_demo_fails_when_a_claim_does(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(demo, "drift", lambda method: None)
     monkeypatch.setattr(demo, "conserved", lambda motion: [0.0])
     monkeypatch.setattr(demo, "write", lambda *_: [])
-    result = invoke("demo", "-o", str(tmp_path / "d[/b]emo"))
+    (tmp_path / "d[").mkdir()
+    result = invoke("demo", "-o", str(tmp_path / "d[/b]"))
     assert result.exit_code == 1 and "✗ water runs uphill" in result.stdout
 
 
