@@ -20,9 +20,9 @@ def repeat(
     """`count` rounds of `carry, y = step(carry, row)`; returns the last carry and all y.
 
     `carry` is an array or a tuple of arrays and keeps its shape; `rows` (count, …) gives each round
-    its row (None: the round's number); `y` is an array, stacked to (count / every, …): that of each
-    `every`-th round is kept. Inside a program this is one loop however large `count` is; outside,
-    an ordinary loop.
+    its row (None: the round's number); `y` is an array or a tuple of arrays, each stacked to
+    (count, …), or with `every` those of rounds 0, every, 2·every, … up to the last. Inside a
+    program this is one loop however large `count` is; outside, an ordinary loop.
 
     >>> import numpy as np
     >>> repeat(4, lambda x, k: (x + k, x), np.zeros(1))
@@ -34,14 +34,10 @@ def repeat(
     rows = np.arange(float(count)) if rows is None else rows
     if len(rows) != count:
         raise ValueError(f"repeat: rows has {len(rows)} rows, needs {count}")
-    if count % every:
-        raise ValueError(f"repeat: count is {count}, needs a multiple of every, {every}")
+    if every < 1 or (every > 1 and (count - 1) % every):
+        raise ValueError(f"repeat: count is {count}, needs one more than a multiple of {every}")
     if current() is None:
-        results = []
-        for row in rows:
-            carry, y = step(carry, row)
-            results.append(y)
-        return carry, np.array(results[every - 1 :: every])
+        return _at_once(step, carry, rows, every)
     single = not isinstance(carry, tuple)
     state = [lift(x) for x in ((carry,) if single else carry)]
     start = [e for x in state for e in x.flat]
@@ -61,17 +57,36 @@ def repeat(
                 f"repeat: the carry has shapes {[x.shape for x in state]}, "
                 f"the step returned {[x.shape for x in after]}"
             )
-        result = lift(y)
-        kept_size = count // every * result.size
-        collected, each = loop.memory(kept_size), loop.index(result.size * (rounds // every))
         for j, value in enumerate(e for x in after for e in x.flat):
             case.write(Place(0, once, kept + j), value)
-        for j, value in enumerate(result.flat):
-            case.write(Place(0, each, collected + j), value)
+        results = [lift(x) for x in (y if isinstance(y, tuple) else (y,))]
+        slots = -(-rounds // every)  # a later round takes the place of an earlier one in its slot
+        size = slots[-1] + 1 if count else 0
+        collected = []
+        for result in results:
+            collected.append(loop.memory(int(size) * result.size))
+            each = loop.index(result.size * slots)
+            for j, value in enumerate(result.flat):
+                case.write(Place(0, each, collected[-1] + j), value)
     memory = loop.node()
     last = [pick(memory, kept + j) for j in range(len(start))]
-    results = [pick(memory, collected + j) for j in range(kept_size)]
-    return _unpacked(last, state, single), _shaped(results, (count // every, *result.shape))
+    parts = [
+        _shaped([pick(memory, at + j) for j in range(size * x.size)], (size, *x.shape))
+        for at, x in zip(collected, results, strict=True)
+    ]
+    return _unpacked(last, state, single), tuple(parts) if isinstance(y, tuple) else parts[0]
+
+
+def _at_once(step: Callable[..., Any], carry: Any, rows: Any, every: int) -> tuple[Any, Any]:
+    """The same as an ordinary loop."""
+    results = []
+    for row in rows:
+        carry, y = step(carry, row)
+        results.append(y)
+    kept = results[::every]
+    if kept and isinstance(kept[0], tuple):
+        return carry, tuple(np.array(part) for part in zip(*kept, strict=True))
+    return carry, np.array(kept)
 
 
 def _row(loop: LoopBuilder, case: CaseTracer, rows: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -27,13 +27,6 @@ class Loop:
     plant: Plant
     method: str = "rk4"
     coordinates: str = "minimal"
-
-
-class Run(NamedTuple):
-    """The state after the last step, and the record of every so many steps."""
-
-    state: Any
-    records: Any
 
 
 def system_of(
@@ -69,29 +62,27 @@ def advance(
     robot: Robot, q: Any, v: Any, t: Any, dt: Any, p: Any = None, memory: Any = None,
     active: Any = None, locked: Any = None, parameters: Any = None,
     *, loop: Any, count: int, every: int,
-) -> Run:  # fmt: skip
-    """`count` steps of a closed loop from the time t; the state (q, v, momentum, memory) after
-    each `every`-th. Cost `count` times that of a step."""
+) -> tuple[Any, ...]:  # fmt: skip
+    """`count` times `every` steps of a closed loop from the time t: q, v, and if they are there the
+    momentum and the memory, at the start and after every `every` steps, (count + 1, …) each. Cost
+    that of all steps and one more."""
     method, coordinates = METHODS[loop.method], COORDINATES[loop.coordinates]
-    sizes = [len(x) for x in (q, v, p, memory) if x is not None]
     has_p, has_memory = p is not None, memory is not None
 
     def step(state: Any, k: Any) -> tuple[Any, Any]:
         q, v, *rest = state
-        own = rest.pop(0) if has_p else None
-        kept = rest.pop(0) if has_memory else None
+        own = rest[:1] if has_p else []
+        kept = rest[-1] if has_memory else None
         now = t + k * dt
         system = system_of(robot, loop, dt, kept, active, locked, parameters)
-        moved = method.step(system, coordinates, now, dt, q, v, *([own] if has_p else []))
+        moved = method.step(system, coordinates, now, dt, q, v, *own)
         if has_memory:
             told = commanded(robot, loop, now, dt, q, v, kept, active, locked, parameters)
             moved = (*moved, told["memory"])
-        return moved, np.concatenate(moved)
+        return moved, state
 
     start = tuple(x for x in (q, v, p, memory) if x is not None)
-    state, records = repeat(count, step, start, every=every)
-    assert records.shape[1] == sum(sizes)
-    return Run(np.concatenate(state), records)
+    return repeat(count * every + 1, step, start, every=every)[1]
 
 
 @program(shapes=SHAPES, static=("loop",))

@@ -223,9 +223,10 @@ class Run:
             return
         p = self._momentum(phase)
         for first in range(now, until, chunk):
-            records = self._advance(phase, law, values, memory, p, first, chunk)
-            records = records[..., : min(chunk, until - first), :]
-            q, v, p, memory = self._split(records, p is not None)
+            found = self._advance(phase, law, values, memory, p, first, chunk)
+            end = min(chunk, until - first) + 1
+            parts: Any = (None if x is None else x[..., 1:end, :] for x in found)
+            q, v, p, memory = parts
             yield Piece(phase, law, values, first + 1, q, v, memory)
             phase = replace(phase, q=q[..., -1, :], v=v[..., -1, :])
             p, memory = (None if x is None else x[..., -1, :] for x in (p, memory))
@@ -243,35 +244,23 @@ class Run:
 
     def _advance(
         self, phase: Phase, law: Law, values: Any, memory: Any, p: Any, first: int, count: int
-    ) -> np.ndarray:
+    ) -> tuple[Any, Any, Any, Any]:
+        """q, v, momentum and memory from the sample `first` on, `count` + 1 of each."""
         loop = Loop(law, phase.plant, self.method, self.coordinates)
-        dt, every = self.clock.dt, self.clock.every
-        masks = self._masks(phase)
-        result = advance(
-            self.robot, phase.q, phase.v, self.clock.time(first), dt, p, memory, *masks, values,
-            loop=loop, count=count * every, every=every,
+        masks, clock = self._masks(phase), self.clock
+        found = advance(
+            self.robot, phase.q, phase.v, clock.time(first), clock.dt, p, memory, *masks, values,
+            loop=loop, count=count, every=clock.every,
         )  # fmt: skip
-        return np.asarray(result.records)
-
-    def _split(self, records: np.ndarray, has_p: bool) -> tuple[Any, Any, Any, Any]:
-        nq, nv = self.robot.nq, self.robot.nv
-        ends = np.cumsum([nq, nv, nv if has_p else 0])
-        q, v, p, memory = np.split(records, ends, axis=-1)
-        return q, v, p if has_p else None, memory if self.memory is not None else None
+        q, v, *rest = map(np.asarray, found)
+        return q, v, None if p is None else rest.pop(0), None if memory is None else rest.pop(0)
 
     def at_once(self, phase: Phase, signals: bool) -> Trajectory:
         """All samples by one call."""
         law, values = bind(self.robot, self.controller, phase.parameters, self.external)
         phase, memory = self._spread(phase)
         p = self._momentum(phase)
-        records = self._advance(phase, law, values, memory, p, 0, self.clock.samples)
-        q, v, _, kept = self._split(records, p is not None)
-        q, v = (
-            np.concatenate([start[..., None, :], rest], axis=-2)
-            for start, rest in ((phase.q, q), (phase.v, v))
-        )
-        if memory is not None:
-            kept = np.concatenate([memory[..., None, :], kept], axis=-2)
+        q, v, _, kept = self._advance(phase, law, values, memory, p, 0, self.clock.samples)
         piece = Piece(phase, law, values, 0, q, v, kept)
         t = self.clock.time(np.arange(self.clock.samples + 1))
         told = self._observed(piece) if signals else {}
