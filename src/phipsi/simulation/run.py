@@ -13,7 +13,7 @@ from phipsi.algorithms import frame_pose, loop_opening, mass_matrix_product
 from phipsi.model import Robot
 from phipsi.simulation.adaptive import ADAPTIVE, solve
 from phipsi.simulation.coordinates import COORDINATES
-from phipsi.simulation.events import Event, EventError, Phase
+from phipsi.simulation.events import Capture, Event, EventError, Failure, Phase
 from phipsi.simulation.law import Law, bind
 from phipsi.simulation.loop import Loop, advance, observe
 from phipsi.simulation.methods import METHODS
@@ -92,9 +92,9 @@ class Run:
         if not plain and not (self.method in METHODS and METHODS[self.method].any_coordinates):
             able = [name for name, row in METHODS.items() if row.any_coordinates]
             raise ValueError(f"{self.coordinates} coordinates need a method of {', '.join(able)}")
-        locking = any(getattr(event, "how", "") == "locked" for event in events)
-        closed = phase.plant.closures or any(hasattr(event, "closures") for event in events)
-        self.failing = any(hasattr(event, "how") for event in events)
+        failures = [event for event in events if isinstance(event, Failure)]
+        locking, self.failing = any(f.how == "locked" for f in failures), bool(failures)
+        closed = phase.plant.closures or any(isinstance(event, Capture) for event in events)
         phase.plant.check(self.robot, bool(locking and closed))
         if closed and self.method in METHODS and METHODS[self.method].carries_momentum:
             raise ValueError(f"method {self.method!r} takes no closures; use 'rk4'")
