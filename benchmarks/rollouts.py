@@ -11,8 +11,8 @@ import numpy as np
 
 import phipsi as pp
 from benchmarks.measure import Contestant, Effort, race, timed
-from benchmarks.mjcf import as_mjcf
 from benchmarks.tables import Aim, Column, Section, at_least
+from phipsi.cli.peers import mujoco_spec
 
 ROBOTS, STEPS, DT = 4096, 1000, 1e-3
 THEIRS = 64
@@ -48,8 +48,7 @@ def rollouts(effort: Effort) -> Section:
     q, v = robot.random_state(rng, (ROBOTS,))
     v = v * np.where(robot.mask("base"), 0.05, 0.5)
     goal = q[:, 7:] + rng.uniform(-0.5, 0.5, (ROBOTS, robot.nq - 7))
-    model = mj.MjModel.from_xml_string(as_mjcf(robot, STIFFNESS, DAMPING))
-    model.opt.timestep = DT
+    model = _servoed(mj, robot)
     start = np.concatenate(pp.interop.to_mujoco(robot, q, v, joints=model), axis=1)[:THEIRS]
     start = np.concatenate([np.zeros((THEIRS, 1)), start], axis=1)
     control, data = np.repeat(goal[:THEIRS, None], STEPS, axis=1), [mj.MjData(model)]
@@ -82,11 +81,23 @@ def rollouts(effort: Effort) -> Section:
             os.environ["PHIPSI_NUM_THREADS"] = before
     text = (
         f"`pp.rollout` of {ROBOTS} robots, each with its own start and goal, {STEPS} steps of "
-        f"{DT:g} s, controller and all, every state returned; `mujoco.rollout` of the same robot "
+        f"{DT:g} s, controller and all, every state returned; `mujoco.rollout` of {THEIRS} of them "
         "with the same law in its actuators, RK4, constraints and contacts off. One thread each. "
         "The difference is that of all q and v along the way (euler: its error)."
     )
     return Section("Closed loops", text, found)
+
+
+def _servoed(mj: Any, robot: pp.Robot) -> Any:
+    """The robot in MuJoCo, integrated by RK4, an actuator −k(q − ctrl) − bv at every joint."""
+    spec = mujoco_spec(mj, robot)
+    spec.option.integrator, spec.option.timestep = mj.mjtIntegrator.mjINT_RK4, DT
+    for hinge in robot.hinges[1:]:
+        actuator = spec.add_actuator(target=hinge.name, trntype=mj.mjtTrn.mjTRN_JOINT)
+        actuator.biastype = mj.mjtBias.mjBIAS_AFFINE
+        actuator.gainprm[0] = STIFFNESS
+        actuator.biasprm[:3] = (0.0, -STIFFNESS, -DAMPING)
+    return spec.compile()
 
 
 def _difference(robot: pp.Robot, model: Any, ours: pp.Trajectory, theirs: np.ndarray) -> float:

@@ -155,7 +155,11 @@ def test_mistakes_get_one_sentence(here: Path, arguments: list[str], code: int, 
 
 @pytest.mark.parametrize(
     ("folder", "said"),
-    [("/tmp/x", "below the current one"), ("../x", "below the current one"), ("", "needs a text")],
+    [
+        ("/elsewhere/x", "below the current one"),
+        ("../x", "below the current one"),
+        ("", "needs a text"),
+    ],
 )
 def test_a_scenario_writes_below_where_it_runs(here: Path, folder: str, said: str):
     Path("my.toml").write_text(PENDULUM + f'[output]\nfolder = "{folder}"\n')

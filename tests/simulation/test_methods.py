@@ -1,5 +1,6 @@
 """Every method converges with its order; what must be conserved is; MuJoCo and SciPy agree."""
 
+import importlib
 from typing import Any
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import phipsi as pp
-from benchmarks.mjcf import as_mjcf
+from phipsi.cli.peers import mujoco_spec
 from phipsi.simulation import COORDINATES, METHODS
 from tests.zoo import MOVING, random_forest
 
@@ -136,11 +137,12 @@ def test_whole_turns_are_kept_in_non_minimal_coordinates():
 
 @pytest.mark.parametrize("name", ["space_arm", "seven_axis_arm"])
 def test_mujoco_agrees(name: str):
-    mujoco: Any = pytest.importorskip("mujoco")
-    rollout: Any = pytest.importorskip("mujoco.rollout")
+    mujoco: Any = importlib.import_module("mujoco")
+    rollout: Any = importlib.import_module("mujoco.rollout")
     robot = pp.robots.ROBOTS[name]()
-    model = mujoco.MjModel.from_xml_string(as_mjcf(robot))
-    model.opt.timestep = 1e-3
+    spec = mujoco_spec(mujoco, robot)
+    spec.option.integrator, spec.option.timestep = mujoco.mjtIntegrator.mjINT_RK4, 1e-3
+    model = spec.compile()
     q, v = robot.random_state(2, (3,))
     v = 0.5 * v
     states = np.concatenate(pp.interop.to_mujoco(robot, q, v, joints=model), axis=1)

@@ -169,7 +169,25 @@ def _parallel(pin: Any, model: Any, function: Any, arrays: list[np.ndarray]) -> 
 
 
 def _mujoco(mj: Any, robot: pp.Robot, states: Mapping[str, np.ndarray]) -> Peer:
-    """With nothing but the dynamics of the tree left on."""
+    model = mujoco_spec(mj, robot).compile()
+    q, v, tau = (states[x][:DATAS] for x in ("q", "v", "tau"))
+    q, v, tau = pp.interop.to_mujoco(robot, q, v, tau=tau, joints=model)
+    datas = [mj.MjData(model) for _ in q]
+    for data, *state in zip(datas, q, v, tau, strict=True):
+        data.qpos, data.qvel, data.qfrc_applied = state
+        mj.mj_forward(model, data)
+    a = np.array([data.qacc for data in datas])
+    _check("MuJoCo", robot, states, pp.interop.from_mujoco(robot, q, v, a, joints=model)[2])
+
+    def call() -> None:
+        for data in datas:
+            mj.mj_forward(model, data)
+
+    return Peer("MuJoCo", {"forward_dynamics": Contestant(call, len(datas))})
+
+
+def mujoco_spec(mj: Any, robot: pp.Robot) -> Any:
+    """The robot as an MjSpec, with nothing but the dynamics of the tree left on."""
     mj.set_mju_user_warning(lambda said: None)  # else it writes MUJOCO_LOG.TXT where one stands
     spec = mj.MjSpec()
     spec.option.gravity = np.asarray(robot.gravity, float)
@@ -190,18 +208,4 @@ def _mujoco(mj: Any, robot: pp.Robot, states: Mapping[str, np.ndarray]) -> Peer:
         joint.armature = float(h.armature[0])
         if h.axes:
             joint.axis = np.asarray(h.axes[0], float)
-    model = spec.compile()
-    q, v, tau = (states[x][:DATAS] for x in ("q", "v", "tau"))
-    q, v, tau = pp.interop.to_mujoco(robot, q, v, tau=tau, joints=model)
-    datas = [mj.MjData(model) for _ in q]
-    for data, *state in zip(datas, q, v, tau, strict=True):
-        data.qpos, data.qvel, data.qfrc_applied = state
-        mj.mj_forward(model, data)
-    a = np.array([data.qacc for data in datas])
-    _check("MuJoCo", robot, states, pp.interop.from_mujoco(robot, q, v, a, joints=model)[2])
-
-    def call() -> None:
-        for data in datas:
-            mj.mj_forward(model, data)
-
-    return Peer("MuJoCo", {"forward_dynamics": Contestant(call, len(datas))})
+    return spec

@@ -6,7 +6,6 @@ methods that "change" it return a new one. Its numbers may be traced scalars (`w
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ import numpy as np
 
 from phipsi.conventions import GRAVITY, WORLD
 from phipsi.model.hinges import HingeKind
+from phipsi.model.names import meant
 from phipsi.spatial import SpatialInertia, Transform
 from phipsi.spatial import rotation as rot
 
@@ -175,10 +175,9 @@ class Robot:
         raise self._unknown("frame", name, [*self.frames, *self._index, WORLD])
 
     def _unknown(self, what: str, name: str, known: list[str]) -> ModelError:
-        near = difflib.get_close_matches(str(name), known, n=1)
         shown = ", ".join(repr(n) for n in known[:12])
         more = f" and {len(known) - 12} more" if len(known) > 12 else ""
-        hint = f"did you mean {near[0]!r}? " if near else ""
+        hint = meant(name, known)
         return ModelError(f"robot {self.name!r} has no {what} {name!r}; {hint}it has {shown}{more}")
 
     def root(self, body: str) -> str:

@@ -1,8 +1,8 @@
 """The controllers of a scenario as one program: paths, laws, and laws that help each other.
 
 Laws act in the order in which they are written. Their joint forces add. A law that takes `tau`,
-forces known to it, is given those of the laws before it, and `active` is what these have left (so
-write wheels and thrusters before the law of the arm).
+forces known to it, is given those of the laws before it and reckons with them, and `active` is what
+these have left.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from phipsi import control
 from phipsi.compile import where
 from phipsi.control import joint_path, pose_path
 from phipsi.model import Robot
+from phipsi.simulation import law as simulation_law
 from phipsi.sweeps import Program
 
 Law = Program[..., Any]
@@ -41,7 +42,7 @@ LAWS: dict[str, Law] = {
     )
 }
 """The laws of `phipsi.control` that a scenario may name."""
-SUPPLIED = ("t", "dt", "q", "v", "active", "locked", "memory", "tau")
+SUPPLIED = (*simulation_law.SUPPLIED, "tau")
 TARGETS = {
     "pose": ("pose", "velocity", "acceleration"),
     "joint": ("target", "rate", "acceleration"),
@@ -127,7 +128,6 @@ def composed(parts: tuple[Part, ...], names: tuple[tuple[str, ...], ...]) -> Law
         *(inner_name(p, n, alone) for p, own in zip(parts, names, strict=True) for n in own),
     ]
     kinds = inspect.Parameter
-    law.__module__ = "scenario"  # not one text of phipsi alone: no key of the disk cache
     vars(law)["__signature__"] = inspect.Signature(
         [
             kinds("robot", kinds.POSITIONAL_OR_KEYWORD),

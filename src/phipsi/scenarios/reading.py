@@ -8,7 +8,6 @@ the value to keep or raises `at.wrong(…)`.
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
 import tomllib
@@ -18,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, TypeVar, get_type_hints
 
+from phipsi.model.names import meant
 from phipsi.model.untrusted import quoted
 
 MAX_BYTES = 256_000
@@ -220,9 +220,8 @@ def read(kind: type[T], value: Any, at: At) -> T:
 def hint(name: str, known: Iterable[str]) -> str:
     """What may have been meant, and what is known."""
     known = list(known)
-    near = difflib.get_close_matches(str(name), known, n=1)
     shown = ", ".join(known[:12]) + (f" and {len(known) - 12} more" if len(known) > 12 else "")
-    return f"did you mean {near[0]!r}?" if near else f"known are {shown or 'none'}"
+    return meant(name, known).rstrip() or f"known are {shown or 'none'}"
 
 
 # ---- checks -------------------------------------------------------------------------------------

@@ -19,11 +19,10 @@ from phipsi.scenarios.places import Place
 from phipsi.scenarios.reading import At, ScenarioError, hint
 from phipsi.scenarios.tables import BodyTable, FromFile, GraspTable, Packaged, Start, World
 from phipsi.simulation import Diverged
+from phipsi.simulation.run import OPEN
 from phipsi.spatial import Transform
 from phipsi.spatial import rotation as rot
 
-OPEN = 1e-6
-"""How far [rad, m] closures may be open at the start."""
 NUMBERS = ("lower", "upper", "effort", "stiffness", "damping", "friction")
 
 

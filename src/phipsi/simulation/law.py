@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ import numpy as np
 
 from phipsi.compile import as_numbers
 from phipsi.model import Robot
+from phipsi.model.names import meant
 from phipsi.sweeps import Program, program
 
 SUPPLIED = ("t", "dt", "q", "v", "memory", "active", "locked")
@@ -148,10 +148,10 @@ def _constant(law: Program[..., Any], name: str, value: Any) -> Any:
 
 
 def _refuse_parameter(law: Program[..., Any], name: str, known: list[str]) -> None:
-    near = difflib.get_close_matches(name, known, n=1)
-    hint = f"did you mean {near[0]!r}? " if near else ""
     what = f"it has {', '.join(map(repr, known))}" if known else "it has none"
-    raise TypeError(f"the controller {law.name} has no parameter {name!r}; {hint}{what}")
+    raise TypeError(
+        f"the controller {law.name} has no parameter {name!r}; {meant(name, known)}{what}"
+    )
 
 
 def _packed(values: list[tuple[str, Any, Shape]]) -> np.ndarray | None:

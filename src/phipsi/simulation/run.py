@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,6 +10,7 @@ import numpy as np
 
 from phipsi.algorithms import frame_pose, loop_opening, mass_matrix_product
 from phipsi.model import Robot
+from phipsi.model.names import meant
 from phipsi.simulation.adaptive import ADAPTIVE, solve
 from phipsi.simulation.coordinates import COORDINATES
 from phipsi.simulation.events import Capture, Event, EventError, Failure, Phase
@@ -83,8 +83,7 @@ class Run:
         """Refuse what does not go together before anything is computed."""
         if self.method not in METHODS and self.method not in ADAPTIVE:
             known = [*METHODS, *ADAPTIVE]
-            near = difflib.get_close_matches(str(self.method), known, n=1)
-            hint = f"did you mean {near[0]!r}? " if near else ""
+            hint = meant(self.method, known)
             raise ValueError(f"no method {self.method!r}; {hint}known are {', '.join(known)}")
         if self.coordinates not in COORDINATES:
             raise ValueError(f"no coordinates {self.coordinates!r}; use {', '.join(COORDINATES)}")
