@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from importlib.util import find_spec
 from math import prod
@@ -87,6 +87,44 @@ class Kernel:
     def graph(self) -> Graph:
         """The scalar program."""
         return self.code.whole
+
+    def pullback(self, wrt: Sequence[str] | None = None) -> Kernel:
+        """The kernel of gradients by the named arguments (default: all), as a tuple: its arguments
+        are those of this one, then for each result how a number varies with it
+        (`cotangent:NAME`)."""
+        from phipsi.compile.reverse import pullback
+
+        numbers = self._numbers(wrt)
+        given = [Leaf(f"cotangent:{leaf.name}", leaf.shape) for leaf in self.results.leaves]
+        results = Structure(tuple(self._leaves[k] for k in numbers), tuple)
+        return self._derived("gradient", pullback(self.graph, numbers), given, results)
+
+    def pushforward(self, wrt: Sequence[str] | None = None) -> Kernel:
+        """The kernel of the rates of the results where the named arguments (default: all) change:
+        its arguments are those of this one, then the rate of each of these (`tangent:NAME`)."""
+        from phipsi.compile.derive import pushforward
+
+        numbers = self._numbers(wrt)
+        given = [
+            Leaf(f"tangent:{leaf.name}", leaf.shape)
+            for leaf in map(self._leaves.__getitem__, numbers)
+        ]
+        return self._derived("rate", pushforward(self.graph, numbers), given, self.results)
+
+    def _derived(self, what: str, graph: Graph, given: list[Leaf], results: Structure) -> Kernel:
+        more = ((leaf.name, leaf) for leaf in given)
+        return replace(
+            self, name=f"{what} of {self.name}", code=graph, results=results,
+            parameters=(*self.parameters, *more),
+        )  # fmt: skip
+
+    def _numbers(self, wrt: Sequence[str] | None) -> list[int]:
+        """The numbers of the named inputs."""
+        names = [leaf.name for leaf in self._leaves]
+        for name in wrt or ():
+            if name not in names:
+                raise ValueError(f"{self.name} has no input {name!r}; it has {', '.join(names)}")
+        return [k for k, name in enumerate(names) if wrt is None or name in wrt]
 
     def prepare(self) -> None:
         """Make the machine code for batches now; that for single calls is made at the first one."""

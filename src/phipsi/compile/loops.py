@@ -87,6 +87,10 @@ class LoopBuilder:
         row = np.ascontiguousarray(values, np.int64)
         return self._indices.setdefault(row.tobytes(), len(self._indices))
 
+    def row(self, number: int) -> np.ndarray:
+        """The index table of that number."""
+        return np.frombuffer(list(self._indices)[number], np.int64)
+
     def array(self, node: Node) -> int:
         """The number of an array of the enclosing trace, as places name it."""
         if not any(node is a for a in self._arrays):
@@ -106,7 +110,7 @@ class LoopBuilder:
 
     def finished(self, cases: Sequence[Case]) -> tuple[tuple[Node, ...], Loop]:
         """The args and the value of the loop node."""
-        rows = [np.frombuffer(row, np.int64) for row in self._indices]
+        rows = [self.row(k) for k in range(len(self._indices))]
         loop = Loop(
             self.count,
             tuple(cases),
@@ -143,4 +147,8 @@ def array_of(scalars: Sequence[Any]) -> Node:
 
 def pick(array: Node, at: int) -> Node:
     """One element of an array."""
+    if array.op == "pack":
+        return array.args[at]
+    if array.op == "array":
+        return array.tracer.make("input", (), (array.value, int(at)))
     return array.tracer.make("pick", (array,), int(at))

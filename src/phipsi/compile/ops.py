@@ -14,11 +14,14 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Op:
-    """One scalar operation: its NumPy meaning, its LLVM text, its symbol in print.
+    """One scalar operation: its NumPy meaning, its LLVM text, its symbol in print, its C text.
 
     `llvm` holds instructions separated by ";": {r} is the result's name, {0}, {1}, {2} the operands
     and {T} their type, {m} the type of a comparison of theirs, {s} the suffix of intrinsics, {one}
-    the number 1. `math` names the function of llvm_math.py that a call goes to.
+    the number 1. `math` names the function of llvm_math.py that a call goes to. `c` is an
+    expression of C, {f} the suffix of functions of that type; without it, infix. `partials` takes
+    the operands and the result, all traced, and gives the derivative by each operand, None where
+    there is none.
     """
 
     name: str
@@ -27,6 +30,8 @@ class Op:
     math: str = ""
     commutative: bool = False
     infix: str = ""
+    c: str = ""
+    partials: Callable[..., tuple[Any, ...]] = lambda *_: (None, None)
 
 
 def _truth(compare: Callable[..., Any]) -> Callable[..., Any]:
@@ -45,25 +50,115 @@ def _called(name: str, arity: int = 1) -> str:
     return f"{{r}} = call {{T}} @{name}({operands})"
 
 
+def _over(x: Any, y: Any) -> Any:
+    """x / y, but 0 where y is 0: derivatives, and those of derivatives, stay finite at corners."""
+    corner = y == 0.0
+    choose = corner.tracer.apply
+    return choose("where", corner, 0.0, x / choose("where", corner, 1.0, y))
+
+
+def _sign(x: Any, _: Any) -> tuple[Any]:
+    return ((x > 0.0) - (x < 0.0),)
+
+
+def _angle(y: Any, x: Any, _: Any) -> tuple[Any, Any]:
+    n = x * x + y * y
+    return _over(x, n), -_over(y, n)
+
+
+def _lesser(a: Any, b: Any, _: Any) -> tuple[Any, Any]:
+    first = a <= b
+    return first, 1.0 - first
+
+
 OPS: dict[str, Op] = {
     op.name: op
     for op in (
-        Op("add", np.add, "{r} = fadd {T} {0}, {1}", commutative=True, infix="+"),
-        Op("sub", np.subtract, "{r} = fsub {T} {0}, {1}", infix="-"),
-        Op("mul", np.multiply, "{r} = fmul {T} {0}, {1}", commutative=True, infix="*"),
-        Op("div", np.divide, "{r} = fdiv {T} {0}, {1}", infix="/"),
-        Op("neg", np.negative, "{r} = fneg {T} {0}"),
-        Op("sqrt", np.sqrt, _called("llvm.sqrt.{s}")),
-        Op("sin", np.sin, math="sincos"),
-        Op("cos", np.cos, math="sincos"),
-        Op("atan2", np.arctan2, _called("phipsi.atan2", 2), "atan2"),
-        Op("exp", np.exp, _called("phipsi.exp"), "exp"),
-        Op("log", np.log, _called("phipsi.log"), "log"),
-        Op("tanh", np.tanh, _called("phipsi.tanh"), "tanh"),
-        Op("abs", np.abs, _called("llvm.fabs.{s}")),
-        Op("floor", np.floor, _called("llvm.floor.{s}")),
-        Op("min", np.minimum, _called("llvm.minimum.{s}", 2), commutative=True),
-        Op("max", np.maximum, _called("llvm.maximum.{s}", 2), commutative=True),
+        Op(
+            "add",
+            np.add,
+            "{r} = fadd {T} {0}, {1}",
+            commutative=True,
+            infix="+",
+            partials=lambda a, b, r: (1.0, 1.0),
+        ),
+        Op(
+            "sub",
+            np.subtract,
+            "{r} = fsub {T} {0}, {1}",
+            infix="-",
+            partials=lambda a, b, r: (1.0, -1.0),
+        ),
+        Op(
+            "mul",
+            np.multiply,
+            "{r} = fmul {T} {0}, {1}",
+            commutative=True,
+            infix="*",
+            partials=lambda a, b, r: (b, a),
+        ),
+        Op(
+            "div",
+            np.divide,
+            "{r} = fdiv {T} {0}, {1}",
+            infix="/",
+            partials=lambda a, b, r: (1.0 / b, -r / b),
+        ),
+        Op("neg", np.negative, "{r} = fneg {T} {0}", c="-{0}", partials=lambda a, r: (-1.0,)),
+        Op(
+            "sqrt",
+            np.sqrt,
+            _called("llvm.sqrt.{s}"),
+            partials=lambda a, r: (_over(0.5, r),),
+            c="sqrt{f}({0})",
+        ),
+        Op("sin", np.sin, math="sincos", partials=lambda a, r: (a.cos(),), c="sin{f}({0})"),
+        Op("cos", np.cos, math="sincos", partials=lambda a, r: (-a.sin(),), c="cos{f}({0})"),
+        Op(
+            "atan2",
+            np.arctan2,
+            _called("phipsi.atan2", 2),
+            "atan2",
+            partials=_angle,
+            c="atan2{f}({0}, {1})",
+        ),
+        Op(
+            "exp", np.exp, _called("phipsi.exp"), "exp", partials=lambda a, r: (r,), c="exp{f}({0})"
+        ),
+        Op(
+            "log",
+            np.log,
+            _called("phipsi.log"),
+            "log",
+            partials=lambda a, r: (1.0 / a,),
+            c="log{f}({0})",
+        ),
+        Op(
+            "tanh",
+            np.tanh,
+            _called("phipsi.tanh"),
+            "tanh",
+            partials=lambda a, r: (1.0 - r * r,),
+            c="tanh{f}({0})",
+        ),
+        Op("abs", np.abs, _called("llvm.fabs.{s}"), partials=_sign, c="fabs{f}({0})"),
+        Op("floor", np.floor, _called("llvm.floor.{s}"), c="floor{f}({0})"),
+        Op(
+            "min",
+            np.minimum,
+            _called("llvm.minimum.{s}", 2),
+            commutative=True,
+            partials=_lesser,
+            c="phipsi_min({0}, {1})",
+        ),
+        Op(
+            "max",
+            np.maximum,
+            _called("llvm.maximum.{s}", 2),
+            commutative=True,
+            partials=lambda a, b, r: _lesser(b, a, r),
+            c="phipsi_max({0}, {1})",
+        ),
         Op("less", _truth(np.less), _compared("olt"), infix="<"),
         Op("less_equal", _truth(np.less_equal), _compared("ole"), infix="<="),
         Op("equal", _truth(np.equal), _compared("oeq"), commutative=True, infix="=="),
@@ -71,6 +166,7 @@ OPS: dict[str, Op] = {
             "where",
             lambda c, a, b: np.where(c != 0, a, b),
             "{r}.c = fcmp une {T} {0}, zeroinitializer;{r} = select {m} {r}.c, {T} {1}, {T} {2}",
+            c="{0} != 0 ? {1} : {2}",
         ),
     )
 }

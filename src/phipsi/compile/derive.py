@@ -1,0 +1,195 @@
+"""Derivatives of graphs, forward: along directions. Reverse ones are in reverse.py.
+
+Both make their nodes in the trace in progress, from a graph whose inputs are given as nodes of it;
+so they can be derived again. Every operation's partial derivatives are in ops.py. A loop becomes a
+loop whose memory has a part for each direction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from phipsi.compile import fold
+from phipsi.compile.graph import Graph, Loop, Place
+from phipsi.compile.loops import LoopBuilder, array_of, pick
+from phipsi.compile.ops import OPS
+from phipsi.compile.trace import Node, TraceError, Tracer, current, tracing
+
+Tangent = dict[int, Node]
+"""The derivative of a scalar along each direction; 0 along those that are not there."""
+
+_RULES = {**fold.RULES, "div": fold.div}
+
+
+def made(op: str, args: Sequence[Node]) -> Node:
+    """The node of an operation, by its algebraic rule if it has one."""
+    return _RULES[op](*args) if op in _RULES else args[0].tracer.apply(op, *args)
+
+
+def has_loops(graph: Graph) -> bool:
+    """Is there a loop in it?"""
+    return any(node.op == "loop" for node in graph.nodes)
+
+
+def tracer_in_progress() -> Tracer:
+    """The trace that derivatives are made in."""
+    tracer = current()
+    if tracer is None:
+        raise TraceError("derivatives exist only inside a program")
+    return tracer
+
+
+def terms(op: str, args: Sequence[Node], result: Node) -> Iterator[tuple[int, Any]]:
+    """The operands that an operation varies with, and the derivative by each."""
+    for k, partial in enumerate(OPS[op].partials(*args, result)):
+        if partial is not None:
+            yield k, partial
+
+
+def pushforward(graph: Graph, wrt: Sequence[int]) -> Graph:
+    """The graph of how the outputs change where the inputs of these numbers change, each at a rate
+    given by a further input."""
+    tracer = Tracer()
+    inputs = [list(tracer.input(name, size)) for name, size in graph.inputs]
+    seeds: list[list[Tangent]] = [[{} for _ in part] for part in inputs]
+    for k in wrt:
+        name, size = graph.inputs[k]
+        seeds[k] = [{0: x} for x in tracer.input(f"tangent:{name}", size)]
+    with tracing(tracer):
+        _, tangents = forward(graph, inputs, seeds)
+    names = (name for name, _ in graph.outputs)
+    rates = ([t.get(0, 0.0) for t in part] for part in tangents)
+    return tracer.graph(list(zip(names, rates, strict=True)))
+
+
+@dataclass
+class _Array:
+    """An array, and for each direction that it varies along the array that its derivative stands
+    in, and where that begins."""
+
+    node: Node
+    tangents: dict[int, tuple[Node, int]]
+
+    def tangent(self, i: int) -> Tangent:
+        """The derivative of one element."""
+        return {d: pick(node, start + i) for d, (node, start) in self.tangents.items()}
+
+
+def forward(
+    graph: Graph, inputs: Sequence[Sequence[Node]], seeds: Sequence[Sequence[Tangent]]
+) -> tuple[list[list[Node]], list[list[Tangent]]]:
+    """The outputs of a graph, and their derivatives along the directions that the inputs vary
+    along as `seeds` says."""
+    tracer = tracer_in_progress()
+    values: list[Any] = []
+    tangents: list[Tangent] = []
+    for op, args, value in graph.nodes:
+        tangent: Tangent = {}
+        match op:
+            case "const":
+                node: Any = tracer.lift(value)
+            case "input":
+                node, tangent = inputs[value[0]][value[1]], seeds[value[0]][value[1]]
+            case "array":
+                node = _packed(inputs[value], seeds[value])
+            case "pack":
+                node = _packed([values[a] for a in args], [tangents[a] for a in args])
+            case "pick":
+                node, tangent = pick(values[args[0]].node, value), values[args[0]].tangent(value)
+            case "loop":
+                split = len(args) - len(value.start)
+                node = _forward_loop(
+                    value,
+                    [values[a] for a in args[:split]],
+                    [values[a] for a in args[split:]],
+                    [tangents[a] for a in args[split:]],
+                )
+            case _:
+                operands = [values[a] for a in args]
+                node = made(op, operands)
+                tangent = _chained(op, operands, node, [tangents[a] for a in args])
+        values.append(node)
+        tangents.append({d: x for d, x in tangent.items() if x.op != "const" or x.value != 0.0})
+    return (
+        [[values[i] for i in nodes] for _, nodes in graph.outputs],
+        [[tangents[i] for i in nodes] for _, nodes in graph.outputs],
+    )
+
+
+def _chained(op: str, args: list[Node], result: Node, tangents: list[Tangent]) -> Tangent:
+    """The chain rule of one operation."""
+    directions = {d: None for tangent in tangents for d in tangent}
+    if not directions:
+        return {}
+    if op == "where":
+        zero = result.tracer.lift(0.0)
+        _, a, b = tangents
+        return {d: made(op, (args[0], a.get(d, zero), b.get(d, zero))) for d in directions}
+    out: Tangent = {}
+    for k, partial in terms(op, args, result):
+        for d, x in tangents[k].items():
+            out[d] = out[d] + x * partial if d in out else x * partial
+    return out
+
+
+def _packed(nodes: Sequence[Node], tangents: Sequence[Tangent]) -> _Array:
+    zero = tracer_in_progress().lift(0.0)
+    directions = {d: None for tangent in tangents for d in tangent}
+    parts = {d: (array_of([t.get(d, zero) for t in tangents]), 0) for d in directions}
+    return _Array(array_of(nodes), parts)
+
+
+def _forward_loop(
+    loop: Loop, arrays: list[_Array], start: list[Node], tangents: list[Tangent]
+) -> _Array:
+    """The loop with its derivatives; all of its memory is taken to vary along all directions."""
+    sources = [*tangents, *(array.tangents for array in arrays)]
+    directions = {d: k for k, d in enumerate(dict.fromkeys(d for s in sources for d in s), 1)}
+    builder = LoopBuilder(loop.count, tracer_in_progress())
+    builder.choice = loop.choice
+    builder.memory(loop.size * (1 + len(directions)))
+    first, end = loop.cleared
+    if end > first:
+        builder.cleared = first, end + loop.size * len(directions)
+    rows = [builder.index(row) for row in loop.indices]
+    table = builder.table(loop.table)
+    numbers = {k: builder.array(array.node) for k, array in enumerate(arrays, 1)}
+    zero = builder.outer.lift(0.0)
+    for at, node, tangent in zip(loop.start, start, tangents, strict=True):
+        builder.put(at, node)
+        for d, k in directions.items():
+            builder.put(at + k * loop.size, tangent.get(d, zero))
+
+    def moved(place: Place) -> Place:
+        array, column = numbers.get(place.array, place.array), place.column
+        return Place(array, rows[place.rows], column + table * (array < 0), place.add)
+
+    def varied(place: Place) -> dict[int, Place]:
+        """Where the derivatives of what stands at a place stand."""
+        array, row, column, add = place
+        if array < 0:
+            return {}
+        if array == 0:
+            return {
+                d: Place(0, rows[row], column + k * loop.size, add) for d, k in directions.items()
+            }
+        return {
+            d: Place(builder.array(node), rows[row], column + begin, add)
+            for d, (node, begin) in arrays[array - 1].tangents.items()
+        }
+
+    for case in loop.cases:
+        trace = builder.case()
+        with tracing(trace):
+            reads = [trace.read(moved(p)) for p in case.reads]
+            seeds = [{d: trace.read(at) for d, at in varied(p).items()} for p in case.reads]
+            (written,), (derived,) = forward(case.body, [reads], [seeds])
+            for place, node, tangent in zip(case.writes, written, derived, strict=True):
+                trace.write(moved(place), node)
+                for d, at in varied(place).items():
+                    if d in tangent or not at.add:
+                        trace.write(at, tangent.get(d, 0.0))
+    node = builder.node()
+    return _Array(node, {d: (node, k * loop.size) for d, k in directions.items()})

@@ -1,0 +1,368 @@
+"""Derivatives of graphs, reverse: from the results back to the inputs.
+
+A loop is run once forward, keeping what its rounds read where a later round writes (the tape), and
+once with its rounds in reverse order, each computed again from what it read: so the rounds are the
+checkpoints, and what happens within a round takes no memory between rounds.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from phipsi.compile.derive import made, terms, tracer_in_progress
+from phipsi.compile.graph import Case, Graph, Loop, Place
+from phipsi.compile.loops import LoopBuilder, array_of, pick
+from phipsi.compile.trace import Node, TraceError, Tracer, tracing
+
+Adjoint = Node | None
+"""How the result varies with a scalar; None: not at all."""
+
+FEW = 32
+"""Single elements of a loop's memory that are seeded one by one; more are copied by rounds."""
+
+
+class _Gathered:
+    """The adjoint of an array: of single elements, and where in other arrays parts of it stand."""
+
+    def __init__(self) -> None:
+        self.single: dict[int, Node] = {}
+        self.whole: list[tuple[Node, int]] = []
+
+    def add(self, at: int, value: Node) -> None:
+        """Add to one element."""
+        self.single[at] = self.single[at] + value if at in self.single else value
+
+    def elements(self, size: int) -> Iterator[tuple[int, Node]]:
+        """The elements with an adjoint."""
+        for i in range(size) if self.whole else sorted(self.single):
+            parts = [pick(node, start + i) for node, start in self.whole]
+            parts += [self.single[i]] if i in self.single else []
+            yield i, sum(parts[1:], parts[0])
+
+
+def reverse(
+    graph: Graph,
+    inputs: Sequence[Sequence[Node]],
+    cotangents: Sequence[Sequence[Adjoint]],
+    varied: Sequence[Sequence[bool]],
+) -> list[list[Adjoint]]:
+    """The adjoint of every input that is `varied`, given those of the outputs."""
+    varies = _varying(graph, varied)
+    recorded: dict[int, _Recorded] = {}
+
+    def loop(i: int, value: Loop, arrays: list[Node], start: list[Node]) -> Node:
+        if not varies[i]:
+            return tracer_in_progress().make("loop", (*arrays, *start), value)
+        args = graph.nodes[i].args
+        flags = [varies[a] for a in args]
+        recorded[i] = _Recorded(value, arrays, start, flags)
+        return recorded[i].node
+
+    values = replayed(graph, inputs, loop)
+    result: list[list[Adjoint]] = [[None] * len(part) for part in inputs]
+    adjoints: list[Adjoint] = [None] * len(graph.nodes)
+    gathered: dict[int, _Gathered] = defaultdict(_Gathered)
+
+    def add(i: int, value: Node) -> None:
+        if varies[i]:
+            known = adjoints[i]
+            adjoints[i] = value if known is None else known + value
+
+    for (_, nodes), given in zip(graph.outputs, cotangents, strict=True):
+        for i, value in zip(nodes, given, strict=True):
+            if value is not None:
+                add(i, value)
+    for i in reversed(range(len(graph.nodes))):
+        op, args, value = graph.nodes[i]
+        own = adjoints[i]
+        if op == "array" and i in gathered:
+            for at, x in gathered[i].elements(len(inputs[value])):
+                known = result[value][at]
+                result[value][at] = x if known is None else known + x
+        elif op == "pack" and i in gathered:
+            for at, x in gathered[i].elements(len(args)):
+                add(args[at], x)
+        elif op == "loop" and i in gathered:
+            arrays, start = recorded[i].reversed(gathered[i])
+            for k, where in arrays:
+                gathered[args[k]].whole.append(where)
+            for k, x in start:
+                add(args[k], x)
+        elif own is None:
+            continue
+        elif op == "input":
+            k, at = value
+            known = result[k][at]
+            result[k][at] = own if known is None else known + own
+        elif op == "pick":
+            gathered[args[0]].add(value, own)
+        elif op == "where":
+            condition, zero = values[args[0]], own.tracer.lift(0.0)
+            add(args[1], made(op, (condition, own, zero)))
+            add(args[2], made(op, (condition, zero, own)))
+        else:
+            for k, partial in terms(op, [values[a] for a in args], values[i]):
+                add(args[k], own * partial)
+    return result
+
+
+def pullback(graph: Graph, wrt: Sequence[int]) -> Graph:
+    """The graph of the gradients by the inputs of these numbers, given by further inputs how a
+    number varies with each of the outputs."""
+    tracer = Tracer()
+    inputs = [list(tracer.input(name, size)) for name, size in graph.inputs]
+    given = [list(tracer.input(f"cotangent:{name}", len(nodes))) for name, nodes in graph.outputs]
+    varied = [[k in wrt] * size for k, (_, size) in enumerate(graph.inputs)]
+    with tracing(tracer):
+        adjoints = reverse(graph, inputs, given, varied)
+    gradients = [(graph.inputs[k][0], [0.0 if x is None else x for x in adjoints[k]]) for k in wrt]
+    return tracer.graph(gradients)
+
+
+def replayed(
+    graph: Graph, inputs: Sequence[Sequence[Node]], loop: Callable[..., Node] | None = None
+) -> list[Node]:
+    """Every node of a graph, made again in the trace in progress; `loop` makes the loops."""
+    tracer = tracer_in_progress()
+    values: list[Node] = []
+    for i, (op, args, value) in enumerate(graph.nodes):
+        operands = [values[a] for a in args]
+        match op:
+            case "const":
+                node = tracer.lift(value)
+            case "input":
+                node = inputs[value[0]][value[1]]
+            case "array":
+                node = array_of(inputs[value])
+            case "pack":
+                node = array_of(operands)
+            case "pick":
+                node = pick(operands[0], value)
+            case "loop" if loop is not None:
+                split = len(args) - len(value.start)
+                node = loop(i, value, operands[:split], operands[split:])
+            case "loop":
+                node = tracer.make("loop", tuple(operands), value)
+            case _:
+                node = made(op, operands)
+        values.append(node)
+    return values
+
+
+def _varying(graph: Graph, varied: Sequence[Sequence[bool]]) -> list[bool]:
+    """For each node whether it varies with the inputs that do."""
+    varies: list[bool] = []
+    for op, args, value in graph.nodes:
+        if op == "input":
+            varies.append(varied[value[0]][value[1]])
+        elif op == "array":
+            varies.append(any(varied[value]))
+        else:
+            varies.append(any(varies[a] for a in args))
+    return varies
+
+
+class _Recorded:
+    """A loop that keeps a tape, and can be run the other way round."""
+
+    def __init__(
+        self, loop: Loop, arrays: list[Node], start: list[Node], varied: list[bool]
+    ) -> None:
+        self.loop, self.arrays, self.start, self.varied = loop, arrays, start, varied
+        written = np.zeros(loop.size, bool)
+        for c, case in enumerate(loop.cases):
+            for place in case.writes:
+                written[self._addresses(c, place)] = True
+        self.written = written
+        self.kept = [
+            [p for p in case.reads if p.array == 0 and written[self._addresses(c, p)].any()]
+            for c, case in enumerate(loop.cases)
+        ]
+        self.width = max(map(len, self.kept), default=0)
+        self.node = self._recorded()
+
+    def _addresses(self, case: int, place: Place) -> np.ndarray:
+        """Where a place is in the rounds of a case."""
+        return self.loop.indices[place.rows, self.loop.choice == case] + place.column
+
+    def _recorded(self) -> Node:
+        """The loop with its tape behind its memory."""
+        loop = self.loop
+        builder = LoopBuilder(loop.count, tracer_in_progress())
+        builder.choice, builder.cleared = loop.choice, loop.cleared
+        builder.memory(loop.size)
+        self.tape = builder.memory(self.width * loop.count)
+        for at, node in zip(loop.start, self.start, strict=True):
+            builder.put(at, node)
+        moved = _moved(builder, loop, self.arrays, loop.indices)
+        row = builder.index(self.width * np.arange(loop.count))
+        for case, kept in zip(loop.cases, self.kept, strict=True):
+            trace = builder.case()
+            with tracing(trace):
+                reads = {p: trace.read(moved(p)) for p in case.reads}
+                values = replayed(case.body, [list(reads.values())])
+                for place, i in zip(case.writes, case.body.outputs[0][1], strict=True):
+                    trace.write(moved(place), values[i])
+                for j, place in enumerate(kept):
+                    trace.write(Place(0, row, self.tape + j), reads[place])
+        return builder.node()
+
+    def reversed(
+        self, seeds: _Gathered
+    ) -> tuple[list[tuple[int, tuple[Node, int]]], list[tuple[int, Node]]]:
+        """The adjoints of the arrays, each with where it stands, and of the scalars that the loop
+        starts with, by their number among its args."""
+        loop, few = self.loop, len(seeds.single) <= FEW
+        copies = list(_copies(loop.size, seeds.whole, {} if few else seeds.single))
+        before = sum(len(to) for _, _, to in copies)
+        builder = LoopBuilder(before + loop.count, tracer_in_progress())
+        builder.memory(loop.size)
+        regions = {
+            k: builder.memory(_length(array))
+            for k, array in enumerate(self.arrays, 1)
+            if self.varied[k - 1]
+        }
+        builder.cleared = 0, builder.size
+        for at, x in seeds.single.items() if few else ():
+            builder.put(at, x)
+        done = 0
+        for number, (array, source, target) in enumerate(copies):
+            rounds = slice(done, done + len(target))
+            builder.choice[rounds] = number
+            trace = builder.case()
+            places = [np.zeros(builder.count, np.int64) for _ in range(2)]
+            places[0][rounds], places[1][rounds] = source, target
+            done = rounds.stop
+            with tracing(trace):
+                x = trace.read(Place(builder.array(array), builder.index(places[0]), 0))
+                trace.write(Place(0, builder.index(places[1]), 0, True), x)
+        builder.choice[before:] = len(copies) + loop.choice[::-1]
+        ahead = np.zeros((1, before), np.int64)
+        back = np.concatenate([np.repeat(ahead, len(loop.indices), 0), loop.indices[:, ::-1]], 1)
+        moved = _moved(builder, loop, self.arrays, back)
+        tape = self.width * np.arange(loop.count)[::-1]
+        row = builder.index(np.concatenate([ahead[0], tape]))
+        for c, case in enumerate(loop.cases):
+            self._backward(builder, c, case, moved, row, regions)
+        node = builder.node()
+        arrays = [(k - 1, (node, start)) for k, start in regions.items()]
+        n = len(self.arrays)
+        start = [(n + k, pick(node, at)) for k, at in enumerate(loop.start) if self.varied[n + k]]
+        return arrays, start
+
+    def _backward(
+        self,
+        builder: LoopBuilder,
+        c: int,
+        case: Case,
+        moved: Callable[[Place], Place],
+        row: int,
+        regions: dict[int, int],
+    ) -> None:
+        """One kind of round: the adjoints of what it wrote become those of what it read."""
+        trace, kept = builder.case(), self.kept[c]
+        memory = builder.array(self.node)
+        with tracing(trace):
+            reads, varied = [], []
+            for place in case.reads:
+                at = moved(place)
+                if place in kept:
+                    at = Place(memory, row, self.tape + kept.index(place))
+                elif place.array == 0:
+                    at = Place(memory, at.rows, at.column)
+                reads.append(trace.read(at))
+                varied.append(self._varies(c, place))
+            given: list[Adjoint] = []
+            overwritten: dict[Place, Node | float] = {}
+            for place in reversed(case.writes):
+                at = moved(place)._replace(add=False)
+                given.append(None if at in overwritten else trace.read(at))
+                if not place.add:
+                    overwritten.setdefault(at, 0.0)
+            (adjoints,) = reverse(case.body, [reads], [given[::-1]], [varied])
+            added: dict[Place, Node] = {}
+            for place, x in zip(case.reads, adjoints, strict=True):
+                if x is not None:
+                    shift = regions[place.array] if place.array else 0
+                    at = Place(0, moved(place).rows, place.column + shift)
+                    if at in overwritten:
+                        overwritten[at] = x + overwritten[at]
+                    else:
+                        added[at] = added[at] + x if at in added else x
+            _apart(builder, builder.choice == len(builder.cases) - 1, overwritten, added)
+            for at, x in overwritten.items():
+                trace.write(at, x)
+            for at, x in added.items():
+                trace.write(at._replace(add=True), x)
+
+    def _varies(self, c: int, place: Place) -> bool:
+        """May what a round reads at a place vary?"""
+        if place.array:
+            return place.array > 0 and self.varied[place.array - 1]
+        addresses = self._addresses(c, place)
+        start = self.varied[len(self.arrays) :]
+        fixed = {at for at, varies in zip(self.loop.start, start, strict=True) if varies}
+        return bool(self.written[addresses].any()) or not fixed.isdisjoint(addresses.tolist())
+
+
+def _moved(
+    builder: LoopBuilder, loop: Loop, arrays: list[Node], indices: np.ndarray
+) -> Callable[[Place], Place]:
+    """Places of a loop as places of one that is being built, which reads the same arrays."""
+    rows = [builder.index(row) for row in indices]
+    table = builder.table(loop.table)
+    numbers = {k: builder.array(array) for k, array in enumerate(arrays, 1)}
+
+    def moved(place: Place) -> Place:
+        column = place.column + (table if place.array < 0 else 0)
+        return Place(numbers.get(place.array, place.array), rows[place.rows], column, place.add)
+
+    return moved
+
+
+def _copies(
+    size: int, whole: list[tuple[Node, int]], single: dict[int, Node]
+) -> Iterator[tuple[Node, np.ndarray, np.ndarray]]:
+    """What is to be copied into a memory: from which array, which elements, and where to."""
+    for array, start in whole:
+        yield array, start + np.arange(size), np.arange(size)
+    inputs: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    others: list[tuple[int, Node]] = []
+    tracer = tracer_in_progress()
+    for at, x in sorted(single.items()):
+        if tracer.inputs and x.op == "input":
+            inputs[x.value[0]].append((x.value[1], at))
+        else:
+            others.append((at, x))
+    for k, pairs in inputs.items():
+        source, target = np.array(pairs, np.int64).T
+        yield tracer.make("array", (), k), source, target
+    if others:
+        yield (
+            array_of([x for _, x in others]),
+            np.arange(len(others)),
+            np.array([at for at, _ in others], np.int64),
+        )
+
+
+def _length(array: Node) -> int:
+    """How many scalars an array has."""
+    if array.op == "array":
+        return array.tracer.inputs[array.value][1]
+    return array.value.size if array.op == "loop" else len(array.args)
+
+
+def _apart(
+    builder: LoopBuilder, rounds: np.ndarray, overwritten: dict[Place, Any], added: dict[Place, Any]
+) -> None:
+    """Refuse rounds in which one place is overwritten and another, of the same column, is the same
+    element of the memory: the order of the two would matter."""
+    rows = {p.rows: builder.row(p.rows)[rounds] for p in (*overwritten, *added)}
+    for a in overwritten:
+        for b in (*overwritten, *added):
+            if a.column == b.column and a.rows != b.rows and (rows[a.rows] == rows[b.rows]).any():
+                raise TraceError("a loop that reads and writes one element twice has no reverse")
