@@ -40,7 +40,8 @@ def get(robot: Robot, name: str) -> np.ndarray:
         raise ModelError(
             f"no parameter {name!r}: use 'gravity', 'inertia:BODY', {known} or 'frame:FRAME'"
         )
-    return np.asarray(value, float)
+    array = np.array(value, object)
+    return array.astype(float) if all(isinstance(x, (int, float)) for x in array) else array
 
 
 def put(robot: Robot, name: str, value: Any) -> Robot:
