@@ -124,10 +124,12 @@ from phipsi.simulation import EventError as EventError
 from phipsi.simulation import Failure as Failure
 from phipsi.simulation import Interrupted as Interrupted
 from phipsi.simulation import Limits as Limits
+from phipsi.simulation import Motion as Motion
 from phipsi.simulation import Release as Release
 from phipsi.simulation import Trajectory as Trajectory
 from phipsi.simulation import TrajectoryError as TrajectoryError
 from phipsi.simulation import limit_forces as limit_forces
+from phipsi.simulation import motion as motion
 from phipsi.simulation import rollout as rollout
 from phipsi.simulation import simulate as simulate
 from phipsi.spatial import SingularError as SingularError

@@ -4,6 +4,7 @@ from phipsi.simulation.adaptive import ADAPTIVE
 from phipsi.simulation.coordinates import COORDINATES
 from phipsi.simulation.events import Capture, Change, Event, EventError, Failure, Release
 from phipsi.simulation.methods import METHODS
+from phipsi.simulation.motion import Motion, motion
 from phipsi.simulation.plant import Limits, limit_forces
 from phipsi.simulation.run import Diverged, Interrupted
 from phipsi.simulation.simulate import rollout, simulate
@@ -21,11 +22,13 @@ __all__ = [
     "Failure",
     "Interrupted",
     "Limits",
+    "Motion",
     "Release",
     "Sample",
     "Trajectory",
     "TrajectoryError",
     "limit_forces",
+    "motion",
     "rollout",
     "simulate",
 ]

@@ -97,6 +97,15 @@ def _traced(controller: Callable[..., Any]) -> Program[..., Any]:
     return program(controller) if inspect.ismethod(controller) else _kept(controller)
 
 
+def law_of(controller: Any) -> Program[..., Any] | None:
+    """A controller, which may be a plain function, as a program."""
+    if controller is None or isinstance(controller, Program):
+        return controller
+    if not callable(controller):
+        raise TypeError(f"the controller is {controller!r}, needs a program or a function")
+    return _traced(controller)
+
+
 def bind(
     robot: Robot, controller: Any, parameters: Mapping[str, Any], external: Mapping[str, Any]
 ) -> tuple[Law, np.ndarray | None]:
@@ -107,11 +116,8 @@ def bind(
     for frame in external:
         robot.frame(frame)
     options: list[tuple[str, Any]] = []
-    law = None
-    if controller is not None:
-        if not callable(controller):
-            raise TypeError(f"the controller is {controller!r}, needs a program or a function")
-        law = controller if isinstance(controller, Program) else _traced(controller)
+    law = law_of(controller)
+    if law is not None:
         own = {n: p for n, p in law.parameters.items() if n not in SUPPLIED}
         check = getattr(law.verify, "check", None)  # gains, known now and only numbers later
         if check is not None:

@@ -65,11 +65,12 @@ def advance(
 ) -> tuple[Any, ...]:  # fmt: skip
     """`count` times `every` steps of a closed loop from the time t: q, v, and if they are there the
     momentum and the memory, at the start and after every `every` steps, (count + 1, …) each. Cost
-    that of all steps and one more."""
+    that of all steps. A loop of loops: what is kept are the checkpoints of its reverse derivative,
+    between which the steps are computed again."""
     method, coordinates = METHODS[loop.method], COORDINATES[loop.coordinates]
     has_p, has_memory = p is not None, memory is not None
 
-    def step(state: Any, k: Any) -> tuple[Any, Any]:
+    def step(state: Any, k: Any) -> Any:
         q, v, *rest = state
         own = rest[:1] if has_p else []
         kept = rest[-1] if has_memory else None
@@ -79,10 +80,17 @@ def advance(
         if has_memory:
             told = commanded(robot, loop, now, dt, q, v, kept, active, locked, parameters)
             moved = (*moved, told["memory"])
-        return moved, state
+        return moved
+
+    def sample(state: Any, k: Any) -> tuple[Any, Any]:
+        if every == 1:
+            return step(state, k), state
+        last, _ = repeat(every, lambda x, j: (step(x, every * k + j), np.zeros(0)), state)
+        return last, state
 
     start = tuple(x for x in (q, v, p, memory) if x is not None)
-    return repeat(count * every + 1, step, start, every=every)[1]
+    last, kept = repeat(count, sample, start)
+    return tuple(np.concatenate([x, y[None]]) for x, y in zip(kept, last, strict=True))
 
 
 @program(shapes=SHAPES, static=("loop",))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf, isfinite
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -143,3 +144,21 @@ class System:
             return tau - dt * K * v, external
 
         return replace(self, robot=stiff, command=command)
+
+
+def plant_of(
+    passive: bool,
+    limits: bool | Limits,
+    actuators: bool,
+    closures: Sequence[Closure],
+    stabilisation: float,
+) -> Plant:
+    """What acts besides the controller, checked."""
+    if not isinstance(limits, (bool, Limits)):
+        raise TypeError(f"limits is {limits!r}, needs True, False or pp.Limits(...)")
+    if isinstance(closures, Closure):
+        raise TypeError("closures is one closure, needs a list of them")
+    if not isinstance(stabilisation, Real):
+        raise TypeError(f"stabilisation is {stabilisation!r}, needs a number ≥ 0 [1/s]")
+    stops = Limits() if limits is True else (limits or None)
+    return Plant(passive, stops, actuators, tuple(closures), float(stabilisation))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from phipsi.algorithms import frame_pose, loop_opening, mass_matrix_product
 from phipsi.model import Robot
 from phipsi.model.names import meant
 from phipsi.simulation.adaptive import ADAPTIVE, solve
+from phipsi.simulation.clock import Clock
 from phipsi.simulation.coordinates import COORDINATES
 from phipsi.simulation.events import Capture, Event, EventError, Failure, Phase
 from phipsi.simulation.law import Law, bind
@@ -45,28 +46,6 @@ class Diverged(ArithmeticError):
         self.trajectory = trajectory
 
 
-@dataclass(frozen=True)
-class Clock:
-    """The steps: `samples` after the start, one every `every` steps of dt."""
-
-    duration: float
-    every: int
-    samples: int
-
-    @property
-    def dt(self) -> float:
-        """A step [s]."""
-        return self.duration / (self.samples * self.every)
-
-    def time(self, sample: Any) -> Any:
-        """The time of a sample [s]."""
-        return self.duration * sample / self.samples
-
-    def sample(self, at: float) -> int:
-        """The sample nearest to a time."""
-        return round(at / self.duration * self.samples)
-
-
 class Run:
     """One simulation."""
 
@@ -81,26 +60,11 @@ class Run:
 
     def check(self, phase: Phase, events: Sequence[Event]) -> None:
         """Refuse what does not go together before anything is computed."""
-        if self.method not in METHODS and self.method not in ADAPTIVE:
-            known = [*METHODS, *ADAPTIVE]
-            hint = meant(self.method, known)
-            raise ValueError(f"no method {self.method!r}; {hint}known are {', '.join(known)}")
-        if self.coordinates not in COORDINATES:
-            raise ValueError(f"no coordinates {self.coordinates!r}; use {', '.join(COORDINATES)}")
-        plain = self.coordinates == "minimal"
-        if not plain and not (self.method in METHODS and METHODS[self.method].any_coordinates):
-            able = [name for name, row in METHODS.items() if row.any_coordinates]
-            raise ValueError(f"{self.coordinates} coordinates need a method of {', '.join(able)}")
         failures = [event for event in events if isinstance(event, Failure)]
         locking, self.failing = any(f.how == "locked" for f in failures), bool(failures)
         closed = phase.plant.closures or any(isinstance(event, Capture) for event in events)
         phase.plant.check(self.robot, bool(locking and closed))
-        if closed and self.method in METHODS and METHODS[self.method].carries_momentum:
-            raise ValueError(f"method {self.method!r} takes no closures; use 'rk4'")
-        if (closed or locking) and not plain:
-            raise ValueError(
-                f"{self.coordinates} coordinates take no closures and no locked hinges"
-            )
+        check_method(self.method, self.coordinates, bool(closed), locking)
         self._check_law(phase)
         if phase.plant.closures and phase.plant.stabilisation:
             opening = loop_opening(self.robot, phase.plant.closures, phase.q, phase.v)
@@ -301,6 +265,24 @@ class Run:
             self.robot, t, q, v, signals.pop("tau"), poses, signals, events=tuple(log),
             method=self.method, dt=self.clock.dt, passive=parts[0].phase.plant.passive,
         )  # fmt: skip
+
+
+def check_method(method: str, coordinates: str, closed: bool, locking: bool = False) -> None:
+    """Refuse methods and coordinates that are not there, or not for closures or locked hinges."""
+    if method not in METHODS and method not in ADAPTIVE:
+        known = [*METHODS, *ADAPTIVE]
+        hint = meant(method, known)
+        raise ValueError(f"no method {method!r}; {hint}known are {', '.join(known)}")
+    if coordinates not in COORDINATES:
+        raise ValueError(f"no coordinates {coordinates!r}; use {', '.join(COORDINATES)}")
+    plain = coordinates == "minimal"
+    if not plain and not (method in METHODS and METHODS[method].any_coordinates):
+        able = [name for name, row in METHODS.items() if row.any_coordinates]
+        raise ValueError(f"{coordinates} coordinates need a method of {', '.join(able)}")
+    if closed and method in METHODS and METHODS[method].carries_momentum:
+        raise ValueError(f"method {method!r} takes no closures; use 'rk4'")
+    if (closed or locking) and not plain:
+        raise ValueError(f"{coordinates} coordinates take no closures and no locked hinges")
 
 
 def _check_batch(phase: Phase, values: np.ndarray | None) -> None:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from math import ceil, inf, isfinite
-from numbers import Integral, Real
+from math import ceil, inf
 from typing import Any
 
 import numpy as np
 
 from phipsi.model import Closure, Robot
+from phipsi.simulation.clock import clock_of
 from phipsi.simulation.events import Event, Phase
 from phipsi.simulation.methods import METHODS
-from phipsi.simulation.plant import Limits, Plant
-from phipsi.simulation.run import Clock, Progress, Run
+from phipsi.simulation.plant import Limits, Plant, plant_of
+from phipsi.simulation.run import Progress, Run
 from phipsi.simulation.trajectory import Trajectory
 
 MOST = 1 << 24
@@ -68,8 +68,8 @@ def simulate(
     >>> bool(abs(motion.energy - motion.energy[0]).max() < 1e-5)
     True
     """
-    clock = _clock(duration, dt, every)
-    plant = _plant(passive, limits, actuators, closures, stabilisation)
+    clock = clock_of(duration, dt, every)
+    plant = plant_of(passive, limits, actuators, closures, stabilisation)
     phase = _start(robot, q0, v0, plant, parameters)
     run = Run(robot, controller, clock, method, coordinates, dict(external or {}), memory)
     pending = _sorted(robot, events)
@@ -111,8 +111,8 @@ def rollout(
     >>> pp.rollout(robot, q0, duration=1.0, dt=0.01).q.shape
     (100, 101, 2)
     """
-    clock = _clock(duration, dt, every)
-    plant = _plant(passive, limits, actuators, closures, stabilisation)
+    clock = clock_of(duration, dt, every)
+    plant = plant_of(passive, limits, actuators, closures, stabilisation)
     phase = _start(robot, q0, v0, plant, parameters)
     run = Run(robot, controller, clock, method, coordinates, dict(external or {}), memory)
     run.check(phase, [])
@@ -128,45 +128,6 @@ def rollout(
 
 
 # ---- what is asked ------------------------------------------------------------------------------
-
-
-def _clock(duration: float, dt: float, every: int) -> Clock:
-    for name, value in (("duration", duration), ("dt", dt)):
-        number = isinstance(value, Real) and not isinstance(value, bool)
-        if not number or not isfinite(value) or value <= 0:
-            raise ValueError(f"{name} is {value!r}, needs a positive number [s]")
-    if not isinstance(every, Integral) or every < 1:
-        raise ValueError(f"every is {every!r}, needs a whole number of steps ≥ 1")
-    duration, dt, every = float(duration), float(dt), int(every)
-    if dt * every > duration * (1.0 + 1e-9):
-        raise ValueError(
-            f"samples are {dt * every:g} s apart (dt times every), more than the duration of "
-            f"{duration:g} s"
-        )
-    samples = max(1, ceil(duration / (dt * every) - 1e-9))
-    if samples * every > 1e10:
-        raise ValueError(
-            f"a duration of {duration:g} s in steps of {dt:g} s are {samples * every:.0e} steps, "
-            "more than 1e10; take a larger dt"
-        )
-    return Clock(duration, every, samples)
-
-
-def _plant(
-    passive: bool,
-    limits: bool | Limits,
-    actuators: bool,
-    closures: Sequence[Closure],
-    stabilisation: float,
-) -> Plant:
-    if not isinstance(limits, (bool, Limits)):
-        raise TypeError(f"limits is {limits!r}, needs True, False or pp.Limits(...)")
-    if isinstance(closures, Closure):
-        raise TypeError("closures is one closure, needs a list of them")
-    if not isinstance(stabilisation, Real):
-        raise TypeError(f"stabilisation is {stabilisation!r}, needs a number ≥ 0 [1/s]")
-    stops = Limits() if limits is True else (limits or None)
-    return Plant(passive, stops, actuators, tuple(closures), float(stabilisation))
 
 
 def _start(

@@ -1,0 +1,104 @@
+"""Rollouts as programs: to be compiled, derived, and made part of other programs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from inspect import Parameter, Signature
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from phipsi.algorithms import mass_matrix_product
+from phipsi.model import Closure, Robot
+from phipsi.simulation.clock import clock_of
+from phipsi.simulation.law import SUPPLIED, Law, law_of
+from phipsi.simulation.loop import Loop, advance
+from phipsi.simulation.methods import METHODS
+from phipsi.simulation.plant import Limits, plant_of
+from phipsi.simulation.run import check_method
+from phipsi.sweeps import Program
+
+
+class Motion(NamedTuple):
+    """A motion at N + 1 times, the start included: q (…, N + 1, nq), v (…, N + 1, nv)."""
+
+    q: Any
+    v: Any
+
+
+def motion(
+    controller: Any = None,
+    *,
+    duration: float,
+    dt: float = 1e-3,
+    method: str = "rk4",
+    every: int = 1,
+    coordinates: str = "minimal",
+    passive: bool = True,
+    limits: bool | Limits = False,
+    actuators: bool = True,
+    closures: Sequence[Closure] = (),
+    stabilisation: float = 10.0,
+) -> Program[..., Motion]:
+    """The rollout of a controller as a program of (robot, q, v, parameters of the controller).
+
+    Arguments as in `rollout`. What it is for: gradients through time, `motion(…).derivative(…)` or
+    pp.torch and pp.jax; rollouts on a GPU; costs of motions in programs of one's own. In reverse
+    the samples kept are checkpoints, so a long motion of many steps wants an `every` near their
+    square root.
+
+    >>> import numpy as np, phipsi as pp
+    >>> swing = pp.motion(duration=0.5, dt=0.01)
+    >>> @pp.program
+    ... def height(robot, q, v):
+    ...     end = swing(robot, q, v)
+    ...     return pp.potential_energy(robot, end.q[-1])
+    >>> robot, q, v = pp.robots.double_pendulum(), np.array([1.0, 0.5]), np.zeros(2)
+    >>> height.derivative(wrt="v")(robot, q, v).shape
+    (2,)
+    """
+    clock, law = clock_of(duration, dt, every), law_of(controller)
+    plant = plant_of(passive, limits, actuators, closures, stabilisation)
+    check_method(method, coordinates, bool(plant.closures))
+    if method not in METHODS:
+        known = ", ".join(map(repr, METHODS))
+        raise ValueError(f"motion: {method!r} chooses its own steps; use one of {known}")
+    known = {} if law is None else law.parameters
+    own = [p for name, p in known.items() if name not in SUPPLIED]
+    has_memory = "memory" in known
+
+    def run(robot: Robot, q: Any, v: Any, *args: Any, **kwargs: Any) -> Motion:
+        given = signature.bind(robot, q, v, *args, **kwargs)
+        given.apply_defaults()
+        values = dict(list(given.arguments.items())[3:])
+        memory = values.pop("memory") if has_memory else None
+        options, arrays = [], {}
+        for name, x in values.items():
+            if law is not None and law.is_option(name, x):
+                options.append((name, x))
+            else:
+                arrays[name] = np.asanyarray(x)
+        layout = tuple((name, x.shape) for name, x in arrays.items())
+        packed = [x.reshape(-1) for x in arrays.values()]
+        p = None
+        if METHODS[method].carries_momentum:
+            p = robot.inboard(q, mass_matrix_product(robot, q, v))
+        loop = Loop(Law(law, tuple(options), layout), plant, method, coordinates)
+        q, v, *_ = advance(
+            robot, q, v, 0.0, clock.dt, p, memory,
+            parameters=np.concatenate(packed) if packed else None,
+            loop=loop, count=clock.samples, every=clock.every,
+        )  # fmt: skip
+        return Motion(q, v)
+
+    kind = Parameter.POSITIONAL_OR_KEYWORD
+    first = [Parameter(name, kind) for name in ("robot", "q", "v")]
+    asked = [known["memory"].replace(default=Parameter.empty)] if has_memory else []
+    every_one = [p.replace(kind=Parameter.KEYWORD_ONLY) for p in (*asked, *own)]
+    signature = Signature([*first, *every_one])
+    run.__signature__ = signature  # pyright: ignore[reportFunctionMemberAccess]
+    run.__name__ = "motion" if law is None else f"motion_of_{law.name}"
+    run.__doc__ = f"{clock.samples * clock.every} steps of {clock.dt:g} s by {method}."
+    shapes = {} if law is None else {n: s for n, s in law.shapes.items() if n in law.parameters}
+    static = [] if law is None else [name for name, t in law.options.items() if t is object]
+    return Program(run, shapes, static)
