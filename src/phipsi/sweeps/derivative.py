@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 
 MODES = ("forward", "reverse")
 
+UNROLLED = 100_000
+"""Operations times directions (or results) up to which each has code of its own; beyond, a loop
+over them keeps the code small, and computes what they have in common each time."""
+
 
 def derived(
     program: Program[Any, Any],
@@ -185,7 +189,7 @@ class _Traced:
 
     def _forward(self, size: int, count: int) -> Any:
         """The matrix of all derivatives (size, count), direction by direction."""
-        if has_loops(self.graph):
+        if self._looped(count):
             return self._rounds(count, lambda row: self._along([self._seeds(row)])).T
         return self._along([self._seeds(unit) for unit in np.eye(count)])
 
@@ -205,7 +209,7 @@ class _Traced:
 
     def _reverse(self, size: int, count: int) -> Any:
         """The matrix of all derivatives (size, count), result by result."""
-        if has_loops(self.graph):
+        if self._looped(size):
             return self._rounds(size, self._back)
         return lift([self._back(unit) for unit in np.eye(size)])
 
@@ -226,6 +230,9 @@ class _Traced:
                 gradient = lift([gradient @ np.asarray(change) for change in basis])
             out.append(gradient)
         return np.concatenate(out)
+
+    def _looped(self, count: int) -> bool:
+        return has_loops(self.graph) or count * self.graph.operations > UNROLLED
 
     def _rounds(self, count: int, row_of: Any) -> Any:
         """row_of of every unit vector, by a loop."""
