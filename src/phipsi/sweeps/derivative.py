@@ -15,6 +15,7 @@ from phipsi.compile.derive import Tangent, forward, has_loops, tracer_in_progres
 from phipsi.compile.reverse import reverse
 from phipsi.model import Robot
 from phipsi.sweeps.arguments import Pack, first, flatten
+from phipsi.sweeps.request import ours
 
 if TYPE_CHECKING:
     from phipsi.sweeps.program import Program
@@ -55,6 +56,10 @@ def derived(
         return parts[0] if isinstance(wrt, str) else parts
 
     function.__name__ = f"derivative_of_{program.name}"
+    if ours(program.function):  # then this one is told by its name too, and remembered on disk
+        function.__module__ = program.function.__module__
+        function.__qualname__ = f"{program.function.__qualname__}.derivative{wrt, of, mode}"
+        vars(function)["named_by_content"] = function
     function.__doc__ = f"The derivative of {program.name} by {', '.join(names)}."
     function.__signature__ = signature  # pyright: ignore[reportFunctionMemberAccess]
     static = [name for name, kind in program.options.items() if kind is object]
