@@ -146,7 +146,7 @@ def test_show_prints_what_python_does():
     robot = phipsi.robots.space_arm()
     shown = invoke("show", "forward_dynamics", "space_arm").stdout
     assert shown == phipsi.forward_dynamics.show(robot) + "\n"
-    for stage in ("operators", "sweeps", "graph", "llvm"):
+    for stage in ("operators", "sweeps", "graph", "llvm", "cuda"):
         options = ("--option", "frame=tool", "--option", "reference=world", "--stage", stage)
         shown = invoke("show", "jacobian", "space_arm", *options).stdout
         assert shown == phipsi.jacobian.show(robot, stage, frame="tool", reference="world") + "\n"

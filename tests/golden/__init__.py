@@ -54,7 +54,7 @@ def operations(name: str) -> dict[str, int]:
 
 def texts() -> Iterator[tuple[Path, str]]:
     """The graphs kept whole, numbers to 12 digits: those of a double pendulum, unrolled, and of a
-    chain of spherical hinges, looped."""
+    chain of spherical hinges, looped; one of them as C and as CUDA."""
     for name in WHOLE:
         yield HERE / f"{name}.txt", _rounded(str(getattr(pp, name).graph(robot("double_pendulum"))))
     chain = pp.robots.chain(100, kind="spherical")
@@ -62,6 +62,9 @@ def texts() -> Iterator[tuple[Path, str]]:
         text = str(getattr(pp, name).graph(chain))
         body = re.sub(r"^(%\d+ = %\d+\[\d+\]|\w+ = \[.*\])\n?", "", text, flags=re.M)
         yield HERE / f"{name}_looped.txt", _rounded(body)
+    for language, ending in (("c", "c"), ("cuda", "cu")):
+        source = pp.forward_dynamics.source(robot("double_pendulum"), language=language)
+        yield HERE / f"forward_dynamics.{ending}", _rounded(source)
 
 
 def _rounded(text: str) -> str:

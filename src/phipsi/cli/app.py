@@ -188,7 +188,7 @@ def show(
     ],
     robot: OneRobot,
     stage: Annotated[
-        Literal["operators", "sweeps", "graph", "llvm"],
+        Literal["operators", "sweeps", "graph", "llvm", "cuda"],
         typer.Option(help="Its equation, its recursions, every scalar operation, or its code."),
     ] = "sweeps",
     option: Annotated[

@@ -14,7 +14,7 @@ from phipsi.cli.app import BadUsage
 from phipsi.cli.info import Base, find
 from phipsi.model import KINDS, ModelError
 
-Stage = Literal["operators", "sweeps", "graph", "llvm"]
+Stage = Literal["operators", "sweeps", "graph", "llvm", "cuda"]
 
 TRUTHS = {"true": True, "yes": True, "false": False, "no": False}
 CLOSURES = {

@@ -4,6 +4,7 @@ Knows nothing of robots.
 """
 
 from phipsi.compile.arrays import Traced, is_traced, lift, where
+from phipsi.compile.device import as_device_array, as_host_array, on_device
 from phipsi.compile.graph import Case, Graph, Instruction, Loop, Place, Recalled
 from phipsi.compile.kernel import (
     BACKENDS,
@@ -12,6 +13,8 @@ from phipsi.compile.kernel import (
     Leaf,
     Structure,
     as_numbers,
+    c_source,
+    cuda_source,
     default_backend,
     llvm_source,
 )
@@ -37,12 +40,17 @@ __all__ = [
     "Traced",
     "Tracer",
     "array_of",
+    "as_device_array",
+    "as_host_array",
     "as_numbers",
+    "c_source",
+    "cuda_source",
     "current",
     "default_backend",
     "is_traced",
     "lift",
     "llvm_source",
+    "on_device",
     "repeat",
     "tracing",
     "where",

@@ -13,13 +13,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from phipsi.compile import interpret
+from phipsi.compile.device import needed, on_device
 from phipsi.compile.graph import Graph, Recalled
 
 DTYPES = ("float64", "float32", "longdouble")
 """Number types a kernel can be compiled for (long double: the numpy backend only)."""
 
-BACKENDS = ("llvm", "numpy")
-"""How a graph is run: as machine code, or by the NumPy interpreter."""
+BACKENDS = ("llvm", "numpy", "cuda")
+"""How a graph is run: as machine code, by the NumPy interpreter, or on a CUDA device."""
 
 
 def default_backend(dtype: str) -> str:
@@ -35,6 +36,22 @@ def llvm_source(graph: Graph) -> str:
     from phipsi.compile.to_llvm import emit
 
     return emit(graph, host("float64")).text
+
+
+def cuda_source(graph: Graph, dtype: str = "float64") -> str:
+    """The CUDA text of a graph."""
+    from phipsi.compile.to_cuda import emit
+
+    return emit(graph, dtype).text
+
+
+def c_source(
+    graph: Graph, dtype: str, name: str, about: Sequence[str], results: Sequence[str]
+) -> str:
+    """The C text of a graph: see `c_file`."""
+    from phipsi.compile.c_file import c_file
+
+    return c_file(graph, dtype, name, about, results)
 
 
 class Leaf(NamedTuple):
@@ -58,6 +75,10 @@ class Kernel:
 
     Arguments come in the order of `parameters`, or by name; a parameter that was given as a mapping
     takes a mapping. `out=` receives the results in place (an array, or a sequence for several).
+
+    The cuda backend takes arrays on a device, CuPy's or any with `__dlpack__` or
+    `__cuda_array_interface__`, and returns CuPy's, without waiting, on CuPy's current stream;
+    NumPy's arrays go to the device and back in parts that fit.
     """
 
     name: str
@@ -76,10 +97,14 @@ class Kernel:
             raise ValueError(f"backend {self.backend!r} is not in this version; there is {known}")
         if self.backend == "llvm" and not find_spec("llvmlite"):
             raise ImportError("the llvm backend needs llvmlite: pip install llvmlite")
-        if self.backend == "llvm" and self.dtype == "longdouble":
-            raise ValueError("the llvm backend has no long double; use backend='numpy'")
+        if self.backend == "cuda":
+            needed()
+        if self.backend != "numpy" and self.dtype == "longdouble":
+            raise ValueError(f"the {self.backend} backend has no long double; use backend='numpy'")
         if self.backend == "numpy" and self.threads not in (None, 1):
             raise ValueError("the numpy backend runs on one thread; leave threads= out")
+        if self.backend == "cuda" and self.threads is not None:
+            raise ValueError("the cuda backend has a thread for each row; leave threads= out")
         if self.threads is not None and (not isinstance(self.threads, int) or self.threads < 1):
             raise ValueError(f"threads is {self.threads!r}, needs a whole number of at least 1")
 
@@ -131,13 +156,18 @@ class Kernel:
         if self.backend == "llvm":
             _ = self._native.batch
             self._shorten()
+        elif self.backend == "cuda":
+            self._cuda.prepare()
+            self._shorten()
 
     def entry(self, fallback: Callable[..., Any]) -> tuple[int, Callable[..., Any]]:
-        """How much machine code there is by now, and a builtin that calls it with plain arrays at
+        """How much machine code there is by now, and a function that calls it with plain arrays at
         the least cost; `fallback` takes whatever else it is called with."""
         plain = all(isinstance(leaf, Leaf) for _, leaf in self.parameters)
         if self.backend == "numpy" or not plain:
             return self.codes, fallback
+        if self.backend == "cuda":
+            return self.codes, self._cuda.entry(self.results.pack, fallback)
         leaves = self._leaves, self.results.leaves
         shapes = tuple(tuple(leaf.shape for leaf in group) for group in leaves)
         pack = self.results.pack if len(self.results.leaves) > 1 else None
@@ -147,15 +177,18 @@ class Kernel:
     @property
     def codes(self) -> int:
         """How many pieces of machine code have been made so far."""
-        return len(self._native.codes) if self.backend == "llvm" else 0
+        if self.backend == "numpy":
+            return 0
+        return len(self._native.codes if self.backend == "llvm" else self._cuda.codes)
 
     def _shorten(self) -> None:
-        """Let calls of this object go to the native entry: they are looked up on its class, so it
-        gets one of its own."""
+        """Let calls of this object go to the entry: they are looked up on its class, so it gets one
+        of its own."""
         checked = partial(Kernel.__call__, self)
         codes, call = self.entry(checked)
         object.__setattr__(self, "_shortened", codes)
         if call is not checked:
+            call = call if self.backend == "llvm" else staticmethod(call)
             own = {"__call__": call, "__new__": lambda cls, *args, **named: Kernel(*args, **named)}
             object.__setattr__(self, "__class__", type("Kernel", (Kernel,), own))
 
@@ -166,7 +199,15 @@ class Kernel:
         return Native(self.code, self.dtype, self.threads)
 
     @cached_property
+    def _cuda(self) -> Any:
+        from phipsi.compile.cuda import Cuda
+
+        return Cuda(self.name, self.code, self.dtype, self._leaves, self.results.leaves)
+
+    @cached_property
     def _runner(self) -> Callable[[list[np.ndarray], list[np.ndarray]], None]:
+        if self.backend == "cuda":
+            return self._cuda.through
         return self._native.run if self.backend == "llvm" else partial(interpret.run, self.graph)
 
     def __call__(self, *args: Any, out: Any = None, **named: Any) -> Any:
@@ -197,6 +238,10 @@ class Kernel:
 
     def run(self, values: Sequence[Any], *, out: Any = None) -> Any:
         """Run on one value per leaf, in order."""
+        targets = out if isinstance(out, (list, tuple)) else (out,)
+        if self.backend == "cuda" and any(map(on_device, (*values, *targets))):
+            results = self._cuda.run(values, out)
+            return self.results.pack(results) if out is None else out
         arrays = [self._array(leaf, x) for leaf, x in zip(self._leaves, values, strict=True)]
         both = list(zip(arrays, self._leaves, strict=True))
         leading = [a.shape[: a.ndim - len(f.shape)] for a, f in both]
@@ -283,6 +328,8 @@ def _flat(target: np.ndarray, rows: int, inputs: list[np.ndarray]) -> tuple[np.n
 
 def as_numbers(where: str, value: Any) -> np.ndarray:
     """The value as an array of real numbers, or one clear sentence."""
+    if on_device(value):
+        raise TypeError(f"{where} is on a CUDA device, needs to be here, or backend='cuda'")
     try:
         array = np.asarray(value)
     except ValueError:

@@ -15,12 +15,12 @@ from math import inf, log, nan, pi, sqrt
 import numpy as np
 
 # π/2 and ln 2 as integers times 2^-250, to be cut in parts.
-_HALF_PI = 0x6487ED5110B4611A62633145C06E0E68948127044533E63A0105DF531D89CD9
+HALF_PI = 0x6487ED5110B4611A62633145C06E0E68948127044533E63A0105DF531D89CD9
 _LN2 = 0x2C5C85FDF473DE6AF278ECE600FCBDABD03CD0C99CA62D8B628345D6E2EABE9
 
 # Minimax coefficients, lowest power first, by our own Remez exchange in 70 digits, then rounded.
 # fmt: off
-_POLYNOMIALS: dict[tuple[str, str], tuple[float, ...]] = {
+POLYNOMIALS: dict[tuple[str, str], tuple[float, ...]] = {
     ("sin", "float64"): (  # sin r = r + r³ P(r²), |r| <= π/4 (float32: 1.06 π/4)
         -0.1666666666666663, 0.008333333333322118, -0.0001984126982958877,
         2.7557313621092594e-06, -2.505074771372333e-08, 1.5896227149403852e-10),
@@ -191,7 +191,7 @@ class Code:
 
     def polynomial(self, name: str, x: Value) -> Value:
         """One of the polynomials above, by Horner's rule."""
-        *lower, last = _POLYNOMIALS[name, self.dtype]
+        *lower, last = POLYNOMIALS[name, self.dtype]
         result = self.value(last)
         for coefficient in reversed(lower):
             result = self.fma(x, result, coefficient)
@@ -203,7 +203,7 @@ class Code:
         return self.append(f"insertvalue {half.typed}, {b.typed}, 1", "pair")
 
 
-def _parts(number: int, *bits: int) -> tuple[float, ...]:
+def parts_of(number: int, *bits: int) -> tuple[float, ...]:
     """A number given times 2^250 as a sum of floats of so many bits each, none negative."""
     result = []
     for count in bits:
@@ -216,7 +216,7 @@ def _parts(number: int, *bits: int) -> tuple[float, ...]:
 
 # Of sincos by format and FMA: the largest |x| of the fast path, and the bits of the parts of π/2.
 # With FMA the first step x - k·c₁ is exact; without, the parts are so short that k·cᵢ is, too.
-_REDUCTIONS: dict[tuple[str, bool], tuple[float, tuple[int, ...]]] = {
+REDUCTIONS: dict[tuple[str, bool], tuple[float, tuple[int, ...]]] = {
     ("float64", True): (1e6, (53, 53, 53)),
     ("float64", False): (1e6, (33, 20, 33, 53)),
     ("float32", True): (1e5, (24, 24, 24)),
@@ -229,9 +229,9 @@ def _sincos(code: Code, x: Value) -> Value:
 
     That is where r > 1/2 but sin r < 1/2, for r is rounded once; |x| <= π/4 has 0.9 ulp.
     """
-    bound, bits = _REDUCTIONS[code.dtype, code.has_fma]
+    bound, bits = REDUCTIONS[code.dtype, code.has_fma]
     shifted = code.fma(x, 2 / pi, code.magic)
-    *parts, last = _parts(_HALF_PI, *bits)
+    *parts, last = parts_of(HALF_PI, *bits)
     count = shifted - code.magic
     r = code.reduce(x, count, parts)
     z = r * r  # the last part matters to r alone, and only near a multiple of π/2
@@ -258,7 +258,7 @@ def _sincos(code: Code, x: Value) -> Value:
 
 def _sincos_huge(code: Code, x: Value, sin: Value, cos: Value) -> Value:
     """The C library's values in the lanes with huge angles, those given in the others."""
-    huge = abs(x) > _REDUCTIONS[code.dtype, code.has_fma][0]
+    huge = abs(x) > REDUCTIONS[code.dtype, code.has_fma][0]
     wide = x.cast("double", "fpext") if code.real == "float" else x
     slow = [code.call("sin", wide), code.call("cos", wide)]
     if code.real == "float":
@@ -269,7 +269,7 @@ def _sincos_huge(code: Code, x: Value, sin: Value, cos: Value) -> Value:
 def _expm1(code: Code, x: Value) -> tuple[Value, Value]:
     """exp(r) - 1 and the integer k in low bits, x = k·ln 2 + r with |r| <= ln(2)/2."""
     shifted = code.fma(x, 1 / log(2), code.magic)
-    r = code.reduce(x, shifted - code.magic, _parts(_LN2, *code.ln2_bits))
+    r = code.reduce(x, shifted - code.magic, parts_of(_LN2, *code.ln2_bits))
     return code.fma(r * r, code.polynomial("exp", r), r), shifted.bits
 
 
@@ -311,7 +311,7 @@ def _log(code: Code, x: Value) -> Value:
     z = s * s
     R = z * code.polynomial("log", z)
     h = f * f * 0.5
-    high, low = _parts(_LN2, *code.ln2_bits)
+    high, low = parts_of(_LN2, *code.ln2_bits)
     result = k * high - ((h - code.fma(s, h + R, k * low)) - f)
     result = (x < inf).choose(result, x)
     return x.equals(0).choose(-inf, (x < 0).choose(nan, result))
@@ -328,7 +328,7 @@ def _atan2(code: Code, y: Value, x: Value) -> Value:
     t = (steep ^ left).choose(code.value(0) - t, t)
     high, low = [
         steep.choose(part, left.choose(2 * part, 0))
-        for part in _parts(_HALF_PI, code.mantissa + 1, code.mantissa + 1)
+        for part in parts_of(HALF_PI, code.mantissa + 1, code.mantissa + 1)
     ]
     angle = high + (t + code.fma(t, z * code.polynomial("atan", z), low))
     return (angle.bits | (y.bits & code.sign)).floats

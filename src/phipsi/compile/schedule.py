@@ -58,13 +58,13 @@ def scheduled(
 ) -> Schedule:
     """The schedule of a kernel (`chunk` elements are stored at once), or of the body of a loop with
     its `writes` and the `columns` of the loop's own memory that its inputs read."""
-    items = _angles_first(graph, list(_items(graph, _fused(graph) if fma else {})))
+    items = _angles_first(graph, list(itemized(graph, fused_products(graph) if fma else {})))
     if writes is None:
-        ends = list(_stores(graph, chunk))
+        ends = list(stores(graph, chunk))
     else:
-        ends = list(_writes(graph, writes, columns or {}))
-        items = [*_moved(graph, columns or {}), *items]
-    items = _inserted(graph, items, ends)
+        ends = list(written(graph, writes, columns or {}))
+        items = [*moved(graph, columns or {}), *items]
+    items = inserted(graph, items, ends)
     segments = _segments(items)
 
     last = [-1] * len(graph.nodes)
@@ -88,7 +88,7 @@ def scheduled(
     return Schedule(graph, segments, last, ending, chunks)
 
 
-def _fused(graph: Graph) -> dict[int, int]:
+def fused_products(graph: Graph) -> dict[int, int]:
     """Which factor of each sum is multiplied within it: {sum: product}.
 
     A product is fused where that makes it disappear: all its uses are sums, each with no other
@@ -113,7 +113,8 @@ def _fused(graph: Graph) -> dict[int, int]:
     return chosen
 
 
-def _items(graph: Graph, fused: dict[int, int]) -> Iterator[Item]:
+def itemized(graph: Graph, fused: dict[int, int]) -> Iterator[Item]:
+    """What there is to emit, in the order of the nodes, given the products that sums take in."""
     gone = set(fused.values())
     angles: dict[int, list[int]] = {}
     for i, node in enumerate(graph.nodes):
@@ -160,10 +161,12 @@ def _angles_first(graph: Graph, items: list[Item]) -> list[Item]:
     return [*early.values(), *(item for item in items if id(item) not in early)]
 
 
-def _stores(graph: Graph, chunk: int) -> Iterator[Item]:
-    """Stores of outputs; one made of elements of arrays alone is written by a loop."""
+def stores(graph: Graph, chunk: int, long: int | None = None) -> Iterator[Item]:
+    """Stores of outputs; one made of elements of arrays alone, and more than `long` (default: four
+    chunks), is written by a loop."""
+    long = 4 * chunk if long is None else long
     for k, (_, nodes) in enumerate(graph.outputs):
-        if len(nodes) > 4 * chunk and all(graph.nodes[n].op in ("pick", "const") for n in nodes):
+        if len(nodes) > long and all(graph.nodes[n].op in ("pick", "const") for n in nodes):
             arrays = (graph.nodes[n].args[0] for n in nodes if graph.nodes[n].op == "pick")
             yield Item("spread", (), tuple(dict.fromkeys(arrays)), (k,))
             continue
@@ -171,7 +174,7 @@ def _stores(graph: Graph, chunk: int) -> Iterator[Item]:
             yield Item("store", (), nodes[first : first + chunk], (k, first))
 
 
-def _writes(graph: Graph, writes: Sequence[Place], columns: Mapping[int, int]) -> Iterator[Item]:
+def written(graph: Graph, writes: Sequence[Place], columns: Mapping[int, int]) -> Iterator[Item]:
     """Writes, each also waiting for the inputs that stand in its column."""
     ((_, nodes),) = graph.outputs
     waiting: dict[int, list[int]] = {}
@@ -182,14 +185,14 @@ def _writes(graph: Graph, writes: Sequence[Place], columns: Mapping[int, int]) -
         yield Item("write", (), (node,), (j, *waiting.get(place.column, ())))
 
 
-def _moved(graph: Graph, columns: Mapping[int, int]) -> Iterator[Item]:
+def moved(graph: Graph, columns: Mapping[int, int]) -> Iterator[Item]:
     """Reads of what is written elsewhere as it is: before anything is written in its place."""
     for node in dict.fromkeys(graph.outputs[0][1]):
         if graph.nodes[node].op == "input" and graph.nodes[node].value[1] in columns:
             yield Item("read", (), (node,))
 
 
-def _inserted(graph: Graph, items: list[Item], ends: list[Item]) -> list[Item]:
+def inserted(graph: Graph, items: list[Item], ends: list[Item]) -> list[Item]:
     """Items with each end right after what it needs; inputs count as read at their first use."""
     at: dict[int, int] = {}
     for position, item in enumerate(items):

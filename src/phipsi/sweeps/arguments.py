@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from phipsi.compile import as_numbers, is_traced
+from phipsi.compile import as_device_array, as_numbers, is_traced, on_device
 
 
 def is_dynamic(value: Any) -> bool:
@@ -22,7 +22,12 @@ def is_dynamic(value: Any) -> bool:
         return bool(value) and all(is_dynamic(x) for x in value)
     if isinstance(value, Mapping):
         return any(is_dynamic(x) for x in value.values())
-    return hasattr(value, "__array__")
+    return hasattr(value, "__array__") or on_device(value)
+
+
+def as_array(where: str, value: Any) -> Any:
+    """Numbers as an array: where they are, if that is a CUDA device."""
+    return as_device_array(value) if on_device(value) else as_numbers(where, value)
 
 
 def frozen(option: Any) -> Any:
@@ -37,9 +42,11 @@ def are_names(value: Any) -> bool:
     return isinstance(value, str)
 
 
-def as_truths(where: str, value: Any) -> np.ndarray:
+def as_truths(where: str, value: Any) -> Any:
     """Truth values as an array; of other numbers all but zero are true, but whole numbers that are
-    neither 0 nor 1 are refused: they would be positions."""
+    neither 0 nor 1 are refused: they would be positions. On a CUDA device they are as they are."""
+    if on_device(value):
+        return as_device_array(value)
     try:
         array = as_numbers(where, value)
     except (TypeError, ValueError):
@@ -52,7 +59,8 @@ def as_truths(where: str, value: Any) -> np.ndarray:
 def common_dtype(values: Iterable[Any]) -> str:
     """The number type of a kernel for these arguments: that of its arrays; plain Python numbers and
     lists follow."""
-    arrays = (x.dtype for x in values if isinstance(x, (np.ndarray, np.generic)))
+    values = [as_device_array(x) if on_device(x) else x for x in values]
+    arrays = (x.dtype for x in values if isinstance(x, (np.ndarray, np.generic)) or on_device(x))
     kinds = {dtype for dtype in arrays if dtype.kind == "f"}
     if kinds and all(d == np.float32 for d in kinds):
         return "float32"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Generic, ParamSpec, TypeVar, overload
 
@@ -15,16 +16,20 @@ from phipsi.compile import (
     Graph,
     Kernel,
     Leaf,
-    as_numbers,
+    as_device_array,
+    as_host_array,
+    cuda_source,
     current,
     default_backend,
     is_traced,
     lift,
     llvm_source,
+    on_device,
 )
 from phipsi.model import Robot
 from phipsi.sweeps.arguments import (
     are_names,
+    as_array,
     as_truths,
     common_dtype,
     flatten,
@@ -105,7 +110,7 @@ class Program(Generic[P, R]):
         if current() is not None:
             return self._general(args, kwargs)
         result = self._shortcuts.call(args, kwargs)
-        return result if self.verify is None else self.verify(result, args, kwargs)
+        return result if self.verify is None else self._verified(result, args, kwargs)
 
     def _general(self, args: Any, kwargs: Any) -> Any:
         """Run on arguments of any kind."""
@@ -116,10 +121,11 @@ class Program(Generic[P, R]):
         dtype = common_dtype(_leaves(arguments))
         if self.verify is not None and dtype == "float32":
             dtype = "float64"
-        key = (robot.key, dtype, static, tuple(type(x) for _, x in static), leaves)
+        backend = "cuda" if any(map(on_device, values)) else None
+        key = (robot.key, dtype, backend, static, tuple(type(x) for _, x in static), leaves)
         kernel = self._kernels.get(key)
         if kernel is None:
-            kernel = _kernel(self._request(robot, static, leaves), dtype)
+            kernel = _kernel(self._request(robot, static, leaves), dtype, backend)
             self._kernels[key] = kernel
             if len(self._kernels) > CACHED:
                 self._kernels.popitem(last=False)
@@ -129,6 +135,20 @@ class Program(Generic[P, R]):
         result = kernel.run(values)
         self._shortcuts.learn(kernel, args, kwargs)
         return result
+
+    def _verified(self, result: Any, args: Any, kwargs: Any) -> Any:
+        """The result as `verify` leaves it, which sees arrays here."""
+        assert self.verify is not None
+        if not any(on_device(x) for y in (*args, *kwargs.values()) for x in _members(y)):
+            return self.verify(result, args, kwargs)
+        leaves, pack = flatten(result, self.name)
+        seen = pack([as_host_array(x) for _, x in leaves])
+        named = {name: _brought(x) for name, x in kwargs.items()}
+        final = self.verify(seen, tuple(map(_brought, args)), named)
+        if final is seen:
+            return result
+        leaves, pack = flatten(final, self.name)
+        return pack([as_device_array(x) for _, x in leaves])
 
     def compile(
         self,
@@ -143,7 +163,8 @@ class Program(Generic[P, R]):
     ) -> Kernel:
         """The kernel for one robot.
 
-        `backend` is "llvm" (machine code; the default where llvmlite is installed) or "numpy".
+        `backend` is "llvm" (machine code; the default where llvmlite is installed), "numpy", or
+        "cuda" (one thread of a CUDA device per row; see `Kernel`).
         Large batches are divided among `threads` (default: PHIPSI_NUM_THREADS, else every core).
         Sweeps over up to 64 bodies are unrolled, over more they become loops; `unroll` decides.
         Further keywords are the program's own arguments: options are taken as they are; of an
@@ -188,10 +209,79 @@ class Program(Generic[P, R]):
 
         return derived(self, wrt, of, mode, Program)
 
+    def symbolic(
+        self,
+        robot: Robot,
+        *,
+        inputs: Any = (),
+        names: Mapping[str, Any] | None = None,
+        simplify: bool | None = None,
+        shared: bool = False,
+        **arguments: Any,
+    ) -> Any:
+        """The results as SymPy expressions: a column or matrix (one result of no axis: an
+        expression; of three or more: an array), packed as the arrays are. Arguments as in
+        `compile`.
+
+        Symbols are real numbers, named q_1, q_2, v_1, …; `names={"q": "theta"}`, or symbols of
+        yours in the shape of the argument, name them otherwise. Constants of the robot are
+        numbers, but for `inputs`: names as in `compile`, or "all", become symbols (m mass, c
+        centre of mass, I inertia about it, l position of a hinge, g gravity, A armature; zeros
+        stay zeros); a mapping of such names gives expressions of yours. Short formulas are
+        simplified; `simplify` decides. `shared=True` returns (definitions, results) as
+        `sympy.cse` does: for robots whose formulas are too long to be written out.
+
+        >>> import phipsi as pp
+        >>> pp.mass_matrix.symbolic(pp.robots.double_pendulum())[0, 0]
+        9*cos(q_2)/100 + 3009/20000
+        """
+        from phipsi.sweeps.symbolic import parameters, written
+
+        static, leaves = self._example(robot, arguments)
+        given = parameters(robot, inputs)
+        extra = tuple(Leaf(name, (len(values),)) for name, values in given.items())
+        request = self._request(robot, static, leaves, extra=extra)
+        own = [x for _, leaf in leaves for x in ((leaf,) if isinstance(leaf, Leaf) else leaf)]
+        how: dict[str, Any] = {"simplify": simplify, "shared": shared}
+        return written(self.name, *request.traced(), own, given, names or {}, **how)
+
+    def source(
+        self,
+        robot: Robot,
+        *,
+        language: str = "c",
+        dtype: str = "float64",
+        name: str | None = None,
+        unroll: bool | None = None,
+        inputs: Sequence[str] = (),
+        **arguments: Any,
+    ) -> str:
+        """The program for one robot as source text; arguments as in `compile`.
+
+        In "c": one file of C99 that needs nothing but <math.h> and allocates nothing, with a
+        function `name` (default: the program's) that takes an array for each input, then one for
+        each result, for one state of the robot. In "cuda": the kernel that the cuda backend runs.
+
+        >>> import phipsi as pp
+        >>> text = pp.kinetic_energy.source(pp.robots.double_pendulum())
+        >>> "void kinetic_energy(const double *restrict q, const double *restrict v" in text
+        True
+        """
+        from phipsi.sweeps.source import written
+
+        static, leaves = self._example(robot, arguments)
+        extra = tuple(Leaf(n, robot.parameter(n).shape) for n in inputs)
+        graph, results = self._request(robot, static, leaves, extra=extra, unroll=unroll).traced()
+        groups = ((leaf,) if isinstance(leaf, Leaf) else leaf for _, leaf in leaves)
+        every = [*(leaf for group in groups for leaf in group), *extra]
+        says = (inspect.getdoc(self) or f"{self.name}.").splitlines()[0]
+        name = re.sub(r"\W+", "_", self.name, flags=re.ASCII) if name is None else name
+        return written(language, graph, dtype, name, says, robot, every, results.leaves)
+
     def show(self, robot: Robot, stage: str = "sweeps", **arguments: Any) -> str:
         """What the program is at a stage: "operators" (its equation and source), "sweeps" (the
-        order of its recursions on this robot), "graph" (every scalar operation) or "llvm" (the
-        vector code for this machine)."""
+        order of its recursions on this robot), "graph" (every scalar operation), "llvm" (the
+        vector code for this machine) or "cuda" (the kernel for CUDA devices)."""
         match stage:
             case "operators":
                 own = [] if self.equation is None else [str(self.equation.simplify(trace=True))]
@@ -205,10 +295,12 @@ class Program(Generic[P, R]):
                 return str(self.graph(robot, **arguments))
             case "llvm":
                 return llvm_source(self.graph(robot, **arguments))
+            case "cuda":
+                return cuda_source(self.graph(robot, **arguments))
             case _:
                 raise ValueError(
                     f"stage {stage!r} is not in this version; "
-                    "use 'operators', 'sweeps', 'graph' or 'llvm'"
+                    "use 'operators', 'sweeps', 'graph', 'llvm' or 'cuda'"
                 )
 
     @property
@@ -263,11 +355,11 @@ class Program(Generic[P, R]):
                     raise TypeError(f"{self.name}: the option {name} is a {kind}, needs a constant")
                 static.append((name, value))
             elif isinstance(value, Mapping) and name not in self.named:
-                arrays = {k: as_numbers(f"{self.name}: {name}[{k!r}]", v) for k, v in value.items()}
+                arrays = {k: as_array(f"{self.name}: {name}[{k!r}]", v) for k, v in value.items()}
                 leaves.append((name, tuple(Leaf(k, a.shape[-1:]) for k, a in arrays.items())))
                 values.extend(arrays.values())
             else:
-                numbers = as_truths if name in self.named else as_numbers
+                numbers = as_truths if name in self.named else as_array
                 array = numbers(f"{self.name}: {name}", value)
                 leaves.append((name, Leaf(name, self.core(robot, name, array.shape[-1:]))))
                 values.append(array)
@@ -356,13 +448,25 @@ def _kernel(
     request: Request, dtype: str, backend: str | None = None, threads: int | None = None
 ) -> Kernel:
     backend = backend or default_backend(dtype)
-    graph, results = request.recalled() if backend == "llvm" else request.traced()
+    graph, results = request.traced() if backend == "numpy" else request.recalled()
     return Kernel(request.name, graph, request.parameters, results, dtype, backend, threads)
 
 
 def _leaves(arguments: dict[str, Any]) -> Iterator[Any]:
     for value in arguments.values():
-        yield from value.values() if isinstance(value, Mapping) else (value,)
+        yield from _members(value)
+
+
+def _members(value: Any) -> Iterable[Any]:
+    """The values of a mapping, or the one value."""
+    return value.values() if isinstance(value, Mapping) else (value,)
+
+
+def _brought(value: Any) -> Any:
+    """An argument with arrays on a device brought here."""
+    if isinstance(value, Mapping):
+        return {name: _brought(x) for name, x in value.items()}
+    return as_host_array(value) if on_device(value) else value
 
 
 @overload

@@ -17,9 +17,11 @@ KEPT = 256
 
 
 class Shortcut(NamedTuple):
-    """The robot (kept, for its identity is the key), how much machine code there was, the entry."""
+    """The robot (kept, for its identity is the key), the kernel, how much machine code there was,
+    the entry."""
 
     robot: Robot
+    kernel: Kernel
     codes: int
     call: Callable[..., Any]
 
@@ -103,7 +105,7 @@ class Shortcuts:
             known = self._known.get(key)
         except TypeError:  # an empty mapping among the keywords
             return
-        if known is not None and known.codes == kernel.codes:
+        if known is not None and known.kernel is kernel and known.codes == kernel.codes:
             return
         fixed = {i: args[i] for i in constants}
 
@@ -112,7 +114,7 @@ class Shortcuts:
             given = (fixed[i] if i in fixed else next(left) for i in range(1, count))
             return self._general((robot, *given), kwargs)
 
-        self._known[key] = Shortcut(robot, *kernel.entry(fallback))
+        self._known[key] = Shortcut(robot, kernel, *kernel.entry(fallback))
         if len(self._known) > KEPT:
             self._known.pop(next(iter(self._known)), None)
 

@@ -1,0 +1,179 @@
+"""A graph as a file of C99 for one evaluation: no dependency but <math.h>, nothing allocated."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from textwrap import wrap
+
+from phipsi.compile.c_text import WIDTH, Text, sum_of
+from phipsi.compile.graph import Graph
+from phipsi.compile.schedule import Item, Room, fused_products, inserted, itemized, stores
+from phipsi.compile.streams import filled, layouts
+from phipsi.compile.to_c import Scope
+
+STACK = 64 << 10
+"""Bytes of memory of loops up to which it is on the stack; beyond, the caller gives it."""
+
+SPREAD = 8
+"""Elements of loops from which an output is written by a loop."""
+
+RESERVED = """
+auto break case char const continue default do double else enum extern float for goto if inline int
+long register restrict return short signed sizeof static struct switch typedef union unsigned void
+volatile while asm typeof bool true false nullptr constexpr alignas alignof static_assert main
+thread_local linux unix sin cos sqrt atan2 exp log tanh fabs floor fma sinf cosf sqrtf atan2f expf
+logf tanhf fabsf floorf fmaf w work
+""".split()
+"""What a name must not be: keywords of C, what the file uses, and what compilers define."""
+
+_LEAST = """static inline {T} phipsi_{name}({T} a, {T} b) {{ /* NaN if either is */
+  return a {sign} b || a != a ? a : b;
+}}"""
+
+_FUSED = """#ifdef FP_FAST_FMA{F}
+#define PHIPSI_FMA(a, b, c) fma{f}(a, b, c)
+#else
+#define PHIPSI_FMA(a, b, c) ((a) * (b) + (c)) /* this machine has no quick fma */
+#endif"""
+
+
+def identifiers(names: Sequence[str]) -> list[str]:
+    """Names as identifiers of C, each of its own.
+
+    >>> identifiers(["q", "inertia:payload", "int", "x1", "inertia payload"])
+    ['q', 'inertia_payload', 'int_', 'x1_', 'inertia_payload_2']
+    """
+    found: list[str] = []
+    for name in names:
+        word = re.sub(r"[^0-9A-Za-z]+", "_", name).strip("_") or "a"
+        word = f"a_{word}" if word[0].isdigit() else word
+        if word in RESERVED or re.fullmatch(r"[xijt]\d+|[A-Z0-9_]{2,}|phipsi_.*", word):
+            word += "_"
+        same = 2
+        unique = word
+        while unique in found:
+            unique, same = f"{word}_{same}", same + 1
+        found.append(unique)
+    return found
+
+
+def as_comment(lines: Sequence[str]) -> str:
+    """Lines as one comment, whatever is in them."""
+    out = []
+    for line in lines:
+        plain = "".join(c if c.isprintable() else "?" for c in line)
+        plain = plain.replace("*/", "* /").replace("/*", "/ *").replace("??/", "? ?/")
+        out.extend(wrap(plain, WIDTH - 3, subsequent_indent="    ") or [""])
+    return "/* " + "\n * ".join(out).replace("\n * \n", "\n *\n") + "\n */"
+
+
+class CText(Text):
+    """Plain C, in which a sum takes in a product where the machine does that quickly."""
+
+    def fused(self, a: str, b: str, c: str) -> str:
+        """a·b + c in one rounding, if that is quick."""
+        self.used.add("fma")
+        return f"PHIPSI_FMA({a}, {b}, {c})"
+
+
+class Function(Scope):
+    """The whole graph: inputs and outputs are arrays with names."""
+
+    def __init__(self, graph: Graph, text: Text, names: Sequence[str]) -> None:
+        super().__init__(graph, text, Room())
+        self.names = names
+        self.layouts = layouts(graph)
+
+    def ordered(self) -> list[Item]:
+        """In trace order, every result stored at once."""
+        items = list(itemized(self.graph, fused_products(self.graph)))
+        done = filled(self.layouts)
+        ends = [end for end in stores(self.graph, 1, SPREAD) if end.place[0] not in done]
+        for k, elements in done.items():
+            for i, node in enumerate(self.graph.outputs[k][1]):
+                if i not in elements:
+                    ends.append(Item("store", (), (node,), (k, i)))
+        return inserted(self.graph, items, ends)
+
+    def entered(self, node: int) -> str:
+        """An element of an input."""
+        k, element = self.graph.nodes[node].value
+        return self.element(k, str(element))
+
+    def element(self, k: int, at: str) -> str:
+        """Element `at` of the whole input k."""
+        return f"{self.names[k]}[{at}]"
+
+    def result(self, k: int, at: str) -> str:
+        """Element `at` of output k."""
+        return self.element(len(self.graph.inputs) + k, at)
+
+    def store(self, item: Item) -> None:
+        """Write an element of an output."""
+        k, first = item.place
+        for i, x in enumerate(item.operands):
+            self.text.line(f"{self.result(k, str(first + i))} = {self.value(x)};")
+
+    def spread(self, item: Item) -> None:
+        """Write an output that is made of elements of memory and constants: runs of neighbours by a
+        loop."""
+        k, text = item.place[0], self.text
+        nodes = [self.graph.nodes[n] for n in self.graph.outputs[k][1]]
+        first = 0
+        while first < len(nodes):
+            op, args, value = nodes[first]
+            end = first + 1
+            while end < len(nodes) and nodes[end] == (op, args, value + end - first):
+                end += 1
+            if op == "const" or end - first < SPREAD:
+                for at in range(first, end):
+                    node = self.graph.outputs[k][1][at]
+                    text.line(f"{self.result(k, str(at))} = {self.value(node)};")
+            else:
+                with text.rounds(end - first) as i:
+                    source = self._element_of(args[0], value, i)
+                    text.line(f"{self.result(k, sum_of(first, i))} = {source};")
+            first = end
+
+
+def c_file(
+    graph: Graph, dtype: str, name: str, about: Sequence[str], results: Sequence[str]
+) -> str:
+    """The file: `void NAME(const T *input, ..., T *result, ...)`. `about` is its first comment,
+    `results` the names of the outputs."""
+    names = identifiers([*(n for n, _ in graph.inputs), *results])
+    text = CText(dtype)
+    function = Function(graph, text, names)
+    function.emit()
+    size, T = function.room.size, text.T
+    given = size * (8 if dtype == "float64" else 4) > STACK
+    inputs, outputs = names[: len(graph.inputs)], names[len(graph.inputs) :]
+    arguments = [f"const {T} *restrict {n}" for n in inputs]
+    arguments += [f"{T} *restrict {n}" for n in outputs]
+    about = list(about)
+    if given:
+        arguments.append(f"{T} *restrict w")
+        about += ["", f"w: room for {size} numbers to work in, one for each thread."]
+    parts = [as_comment(about), "#include <math.h>"]
+    if "fma" in text.used:
+        parts.append(_FUSED.format(f=text.f, F=text.f.upper()))
+    for op, sign in (("min", "<"), ("max", ">")):
+        if op in text.used:
+            parts.append(_LEAST.format(T=T, name=op, sign=sign))
+    if text.tables:
+        parts.append("\n".join(text.tables))
+    head = f"void {name}({', '.join(arguments)})"
+    if len(head) > WIDTH - 2:
+        head = f"void {name}(\n    " + ",\n    ".join(arguments) + ")"
+    body = [] if given or not size else [f"  {T} w[{size}] = {{0}};"]
+    unused = [f"  (void){n};" for k, n in enumerate(inputs) if not _used(graph, k)]
+    parts.append("\n".join([f"{head};\n\n{head} {{", *body, *unused, *text.lines, "}"]))
+    return "\n\n".join(parts) + "\n"
+
+
+def _used(graph: Graph, k: int) -> bool:
+    return any(
+        (n.op == "input" and n.value[0] == k) or (n.op == "array" and n.value == k)
+        for n in graph.nodes
+    )

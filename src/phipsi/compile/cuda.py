@@ -1,0 +1,323 @@
+"""Kernels on CUDA devices, by CuPy: run on arrays that stay where they are."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from phipsi.compile.cuda_code import Code, cupy_module
+from phipsi.compile.device import as_device_array, on_device
+from phipsi.compile.graph import Graph, Recalled
+
+HOST = 256 << 20
+"""Bytes that go to the device and back together where arrays are on the host."""
+
+_lock = threading.RLock()
+"""Held while a kernel is made: one thread makes it, others wait."""
+
+
+class Leaf(Protocol):
+    """An array argument or result: its name and its shape without the batch."""
+
+    @property
+    def name(self) -> str:
+        """The name."""
+        ...
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of one row."""
+        ...
+
+
+class Call(NamedTuple):
+    """What calls with arrays of these shapes have in common: the arguments of the launch but for
+    addresses (None where the shapes do not fit), and the shapes of the results."""
+
+    shapes: list[tuple[int, ...]]
+    given: list[int] | None = None
+    results: Sequence[tuple[int, ...]] = ()
+
+
+class Cuda:
+    """A kernel on CUDA devices; its code is made on each device when first needed there."""
+
+    def __init__(
+        self,
+        name: str,
+        graph: Graph | Recalled,
+        dtype: str,
+        inputs: Sequence[Leaf],
+        outputs: Sequence[Leaf],
+    ) -> None:
+        cupy = cupy_module()
+        self.name, self.graph, self.inputs, self.outputs = name, graph, inputs, outputs
+        self.dtype = np.dtype(dtype)
+        self.codes: dict[int, Code] = {}
+        self._array = cupy.ndarray
+        self._here, self._stream = cupy.cuda.runtime.getDevice, cupy.cuda.get_current_stream
+        self._last = Call([])
+
+    def prepare(self) -> None:
+        """Make the code for the current device now."""
+        self._code(self._here())
+
+    def _code(self, device: int) -> Code:
+        if device not in self.codes:
+            with _lock:
+                if device not in self.codes:
+                    self.codes[device] = Code(self.graph, self.dtype.name, device)
+        return self.codes[device]
+
+    # ---- arrays on the device ------------------------------------------------------------------
+
+    def quick(self, values: Sequence[Any], out: Any = None) -> list[Any] | None:
+        """The results for CuPy's arrays of the right type in the usual layout, on the current
+        device, with one batch shape or none; else None."""
+        device, array, dtype = self._here(), self._array, self.dtype
+        shapes, places = [], []
+        for a in values:
+            if type(a) is not array or a.dtype is not dtype or not a._c_contiguous:
+                return None
+            data = a.data
+            if data.device_id != device:
+                return None
+            shapes.append(a.shape)
+            places.append(data.ptr)
+        call = self._last
+        if shapes != call.shapes:
+            call = self._last = self._call(shapes)
+        code = self.codes.get(device)
+        if code is None or call.given is None:
+            return None
+        if out is None:
+            results = [self._new(shape) for shape in call.results]
+        else:
+            results = [out] if type(out) is array else [*out]
+            if not self._fits(results, call, places, device):
+                return None
+        for y in results:
+            places.append(y.data.ptr)
+        given = call.given[:]
+        given[1:-1:2] = places
+        if given[0]:
+            self._launched(code, given)
+        return results
+
+    def _call(self, shapes: list[tuple[int, ...]]) -> Call:
+        """What calls with arrays of these shapes have in common."""
+        batch: tuple[int, ...] = ()
+        distances = []
+        if len(shapes) != len(self.inputs):
+            return Call(shapes)
+        for shape, leaf in zip(shapes, self.inputs, strict=True):
+            split = len(shape) - len(leaf.shape)
+            if split < 0 or shape[split:] != leaf.shape:
+                return Call(shapes)
+            if split and batch and shape[:split] != batch:
+                return Call(shapes)
+            batch = shape[:split] or batch
+            distances.append(prod(leaf.shape) if split else 0)
+        distances += [prod(leaf.shape) for leaf in self.outputs]
+        given = [prod(batch), *(x for d in distances for x in (0, d)), 0]
+        return Call(shapes, given, [batch + leaf.shape for leaf in self.outputs])
+
+    def _fits(self, targets: list[Any], call: Call, places: list[int], device: int) -> bool:
+        """Are these arrays for the results in the usual layout, and not where inputs are?"""
+        if len(targets) != len(call.results):
+            return False
+        sizes = (prod(shape) * self.dtype.itemsize for shape in call.shapes)
+        inputs = [(at, at + size) for at, size in zip(places, sizes, strict=True)]
+        for y, shape in zip(targets, call.results, strict=True):
+            if type(y) is not self._array or y.dtype is not self.dtype or not y._c_contiguous:
+                return False
+            if y.shape != shape or y.data.device_id != device:
+                return False
+            first, end = y.data.ptr, y.data.ptr + y.nbytes
+            if any(a < end and first < b for a, b in inputs):
+                return False
+        return True
+
+    def entry(self, pack: Callable[[Any], Any], fallback: Callable[..., Any]) -> Any:
+        """A function that answers quickly what it can, and leaves the rest to `fallback`."""
+
+        def call(*values: Any, out: Any = None, **named: Any) -> Any:
+            results = None if named else self.quick(values, out)
+            if results is not None:
+                return pack(results) if out is None else out
+            more = named if out is None else {**named, "out": out}
+            return fallback(*values, **more)
+
+        return call
+
+    def run(self, values: Sequence[Any], out: Any = None) -> Any:
+        """The results, or `out` filled, for arrays on one device, of any layout; those without a
+        batch may be on the host."""
+        cupy = cupy_module()
+        arrays = [self._brought(leaf, x) for leaf, x in zip(self.inputs, values, strict=True)]
+        targets = None if out is None else self._listed(out)
+        device = self._one_device(arrays, targets or ())
+        with cupy.cuda.Device(device):
+            arrays = [as_device_array(a).astype(self.dtype, copy=False) for a in arrays]
+            ranks = [len(leaf.shape) for leaf in self.inputs]
+            leads = [a.shape[: a.ndim - r] for a, r in zip(arrays, ranks, strict=True)]
+            batch = self._batch(leads)
+            rows = prod(batch)
+            given, keep = [rows], []
+            for a, lead, leaf in zip(arrays, leads, self.inputs, strict=True):
+                a, stride = _in_rows(a, lead, batch, leaf.shape)
+                given += [a.data.ptr, stride]
+                keep.append(a)
+            if targets is None:
+                results = [self._new((*batch, *leaf.shape)) for leaf in self.outputs]
+                ready = results
+            else:
+                results = self._checked(targets, batch)
+                ready = [self._ready(y, keep) for y in results]
+            for y, leaf in zip(ready, self.outputs, strict=True):
+                given += [y.data.ptr, prod(leaf.shape)]
+            given.append(0)
+            if rows:
+                self._launched(self._code(device), given)
+            for y, made in zip(results, ready, strict=True):
+                if made is not y:
+                    y[...] = made
+        return results if out is None else out
+
+    def _launched(self, code: Code, given: list[int]) -> None:
+        try:
+            code.launch(given, self._stream().ptr)
+        except MemoryError:
+            raise self._too_large("its workspace does") from None
+
+    def _brought(self, leaf: Leaf, x: Any) -> Any:
+        """An argument as an array, on the device or here, its shape checked."""
+        if on_device(x):
+            x = as_device_array(x)
+        else:
+            x = np.asarray(x)
+        if x.dtype.kind not in "fiub":
+            raise TypeError(f"{self.name}: {leaf.name} has dtype {x.dtype}, needs real numbers")
+        rank = len(leaf.shape)
+        if x.ndim < rank or x.shape[x.ndim - rank :] != leaf.shape:
+            wanted = ", ".join(("...", *map(str, leaf.shape)))
+            raise ValueError(f"{self.name}: {leaf.name} has shape {x.shape}, needs ({wanted})")
+        if isinstance(x, np.ndarray) and x.ndim > rank:
+            raise ValueError(
+                f"{self.name}: {leaf.name} is a batch on the host among arrays on the device; copy "
+                "it there once, by cupy.asarray"
+            )
+        return x
+
+    def _one_device(self, arrays: Sequence[Any], targets: Sequence[Any]) -> int:
+        names = [leaf.name for leaf in (*self.inputs, *self.outputs)]
+        placed = {
+            x.data.device_id: name
+            for name, x in zip(names, (*arrays, *targets), strict=False)
+            if not isinstance(x, np.ndarray)
+        }
+        if len(placed) > 1:
+            where = ", ".join(f"{name} on device {d}" for d, name in placed.items())
+            raise ValueError(f"{self.name}: arrays are on several devices ({where}), needs one")
+        return next(iter(placed), 0)
+
+    def _batch(self, leads: list[tuple[int, ...]]) -> tuple[int, ...]:
+        try:
+            return np.broadcast_shapes(*leads)
+        except ValueError:
+            names = (leaf.name for leaf in self.inputs)
+            shapes = ", ".join(f"{n} {s}" for n, s in zip(names, leads, strict=True))
+            raise ValueError(f"{self.name}: batch shapes do not go together: {shapes}") from None
+
+    def _listed(self, out: Any) -> list[Any]:
+        targets = [out] if hasattr(out, "shape") else list(out)
+        if len(targets) != len(self.outputs):
+            raise ValueError(
+                f"{self.name} has {len(self.outputs)} results, out= has {len(targets)}"
+            )
+        for leaf, y in zip(self.outputs, targets, strict=True):
+            if not on_device(y):
+                raise ValueError(f"{self.name}: out= for {leaf.name} is not on the device")
+        return [as_device_array(y) for y in targets]
+
+    def _checked(self, targets: list[Any], batch: tuple[int, ...]) -> list[Any]:
+        for leaf, y in zip(self.outputs, targets, strict=True):
+            shape = (*batch, *leaf.shape)
+            if y.shape != shape or y.dtype != self.dtype:
+                is_, needs = f"{y.shape} {y.dtype}", f"{shape} {self.dtype}"
+                raise ValueError(f"{self.name}: out= for {leaf.name} is {is_}, needs {needs}")
+        return targets
+
+    def _ready(self, y: Any, inputs: list[Any]) -> Any:
+        """Where a result is written: not there if its layout forbids it, or an input is there."""
+        own = _reach(y)
+        shared = any(a[0] < own[1] and own[0] < a[1] for a in map(_reach, inputs))
+        return self._new(y.shape) if shared or not y.flags.c_contiguous else y
+
+    def _new(self, shape: tuple[int, ...]) -> Any:
+        try:
+            return self._array(shape, self.dtype)
+        except MemoryError:
+            size = prod(shape) * self.dtype.itemsize
+            raise self._too_large(f"a result of {size / 2**30:.3g} GiB, {shape}, does") from None
+
+    def _too_large(self, what: str) -> MemoryError:
+        free, total = cupy_module().cuda.Device().mem_info
+        return MemoryError(
+            f"{self.name}: {what} not fit on the device, which has {free / 2**30:.3g} of "
+            f"{total / 2**30:.3g} GiB left; pass fewer rows, or arrays on the host"
+        )
+
+    # ---- arrays on the host --------------------------------------------------------------------
+
+    def through(self, inputs: list[np.ndarray], outputs: list[np.ndarray]) -> None:
+        """Evaluate rows (rows, size) of arrays on the host, as many at a time as fit."""
+        cupy = cupy_module()
+        rows = outputs[0].shape[0]
+        fixed = [a if a.strides[0] or rows < 2 else cupy.asarray(a[:1]) for a in inputs]
+        moving = [a for a in (*fixed, *outputs) if isinstance(a, np.ndarray)]
+        each = max(1, sum(a.shape[1] for a in moving) * self.dtype.itemsize)
+        free = cupy.cuda.Device().mem_info[0] + cupy.get_default_memory_pool().free_bytes()
+        some = max(1, min(HOST, free // 2) // each)
+        code = self._code(self._here())
+        for first in range(0, rows, some):
+            part = slice(first, min(first + some, rows))
+            arrays = [cupy.asarray(a[part]) if isinstance(a, np.ndarray) else a for a in fixed]
+            results = [self._new((part.stop - first, y.shape[1])) for y in outputs]
+            given = [part.stop - first]
+            for a, source in zip(arrays, fixed, strict=True):
+                given += [a.data.ptr, a.shape[1] if isinstance(source, np.ndarray) else 0]
+            for y in results:
+                given += [y.data.ptr, y.shape[1]]
+            given.append(0)
+            self._launched(code, given)
+            for target, y in zip(outputs, results, strict=True):
+                target[part] = y.get()
+
+
+def _in_rows(a: Any, lead: Any, batch: Any, core: tuple[int, ...]) -> tuple[Any, int]:
+    """An array whose rows lie apart by a distance, copied only if it must be, and the distance."""
+    size = prod(core)
+    if prod(lead) == 1:
+        return cupy_module().ascontiguousarray(a), 0
+    if lead != batch:
+        a = cupy_module().broadcast_to(a, (*batch, *core))
+    if a.flags.c_contiguous:
+        return a, size
+    own = a.strides[a.ndim - len(core) :]
+    plain = tuple(prod(core[i + 1 :]) * a.itemsize for i in range(len(core)))
+    if len(batch) == 1 and (own == plain or size < 2):
+        return a, a.strides[0] // a.itemsize
+    return cupy_module().ascontiguousarray(a), size
+
+
+def _reach(a: Any) -> tuple[int, int]:
+    """The addresses between which an array lies."""
+    low = high = a.data.ptr
+    for n, stride in zip(a.shape, a.strides, strict=True):
+        low, high = low + min(0, (n - 1) * stride), high + max(0, (n - 1) * stride)
+    return low, high + a.itemsize

@@ -1,0 +1,273 @@
+"""Simplified formulas: every value a fraction of polynomials in symbols and in functions of them.
+
+Fractions are kept in lowest terms by SymPy's polynomials, and known squares are put in at once
+(sin² + cos² = 1, √x² = x), so that what cancels does so before it can grow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from math import gcd, lcm
+from typing import Any
+
+from phipsi.compile.graph import Graph
+from phipsi.compile.to_sympy import CLOSE, entered, is_truth, meanings, sympy, tidy, walk
+
+TERMS, SYMBOLS = 4000, 60
+"""Terms of a fraction (above times below), and symbols and functions in all, up to which
+simplifying is tried unasked."""
+
+SHORT = 60
+"""Terms up to which a sum is tried in several forms."""
+
+ARITHMETIC = ("add", "sub", "mul", "div", "neg")
+
+
+class Unfit(Exception):
+    """The formulas cannot be brought to this form, or grow beyond what is tried unasked."""
+
+
+def simplified(
+    graph: Graph, inputs: Sequence[Sequence[Any]], leading: Sequence[Any], limited: bool
+) -> list[list[Any]]:
+    """Every output of the graph as a simplified expression."""
+    algebra = Fractions(graph, inputs, leading, limited)
+    given = [[algebra.enter(x) for x in values] for values in inputs]
+    return [[algebra.shown(x) for x in values] for values in walk(graph, given, algebra)]
+
+
+class Fractions:
+    """The field of fractions: SymPy's `FracField` over rational numbers. Its generators are the
+    symbols of the inputs and places for functions, taken as they come."""
+
+    def __init__(
+        self, graph: Graph, inputs: Sequence[Sequence[Any]], leading: Sequence[Any], limited: bool
+    ) -> None:
+        s = self.s = sympy()
+        self.limited = limited
+        functions = sum(n for op, n in graph.count().items() if op not in ARITHMETIC)
+        symbols = sorted({x for values in inputs for e in values for x in e.free_symbols}, key=str)
+        self.free = [s.Dummy(f"f{i}") for i in range(2 * functions + 24)]
+        if limited and functions + len(symbols) > SYMBOLS:
+            raise Unfit
+        self.field = s.polys.fields.field([*self.free, *symbols], s.QQ)[0]
+        self.generators = dict(zip(self.field.symbols, self.field.gens, strict=True))
+        self.leading = {self.field.symbols.index(x) for x in leading}
+        self._shown = list(self.field.symbols)
+        self.places: dict[Any, Any] = {}
+        """The generator of each function that has been met."""
+        self.squares: list[Any] = []
+        """Polynomials that are zero: what a square is."""
+        self.circles: list[tuple[int, int]] = []
+        """The numbers of the generators sin x, cos x of each x."""
+
+    # ---- computing -----------------------------------------------------------------------------
+
+    def apply(self, op: str, args: list[Any]) -> Any:
+        """The fraction, or truth value, of an operation."""
+        if op in ARITHMETIC and not (op == "sub" and is_truth(args[1])):
+            return self._arithmetic(op, [self._fraction(a) for a in args])
+        shown = [a if isinstance(a, float) or is_truth(a) else self.shown(a) for a in args]
+        result = meanings()[op](*entered(op, shown))
+        return result if is_truth(result) else self.enter(result)
+
+    def shared(self, value: Any) -> Any:
+        """The value itself: it is short already."""
+        return value
+
+    def _arithmetic(self, op: str, args: list[Any]) -> Any:
+        if op == "neg":
+            return -args[0]
+        a, b = args
+        try:
+            match op:
+                case "add":
+                    result = a + b
+                case "sub":
+                    result = a - b
+                case "mul":
+                    result = a * b
+                case _:
+                    result = a / b
+        except ZeroDivisionError:
+            raise Unfit from None
+        return self._reduced(result)
+
+    def _reduced(self, x: Any) -> Any:
+        """With the known squares put in."""
+        if self.limited and len(x.numer) * len(x.denom) > TERMS:
+            raise Unfit
+        numerator, denominator = x.numer.rem(self.squares), x.denom.rem(self.squares)
+        if not denominator:
+            raise Unfit
+        if numerator == x.numer and denominator == x.denom:
+            return x
+        return self.field(numerator) / self.field(denominator)
+
+    def _fraction(self, x: Any) -> Any:
+        if isinstance(x, float):
+            return self.enter(tidy(x))
+        return self.enter(meanings()["number"](x)) if is_truth(x) else x
+
+    # ---- from expressions ----------------------------------------------------------------------
+
+    def enter(self, e: Any) -> Any:
+        """An expression as a fraction."""
+        if e.is_Float:
+            e = self.s.Rational(*float(e).as_integer_ratio())
+        if e.is_Rational:
+            return self.field(self.s.QQ(int(e.p), int(e.q)))
+        if e.is_Symbol:
+            return self.generators[e]
+        if e.is_Add or e.is_Mul:
+            parts = [self.enter(a) for a in e.args]
+            total = parts[0]
+            for part in parts[1:]:
+                total = self._arithmetic("add" if e.is_Add else "mul", [total, part])
+            return total
+        if e.is_Pow and e.exp.is_Rational and e.exp.q in (1, 2):
+            base = (
+                self.enter(e.base) if e.exp.q == 1 else self._place(e.func(e.base, self.s.S.Half))
+            )
+            if not base and e.exp < 0:
+                raise Unfit
+            return self._reduced(base ** int(e.exp.p))
+        return self._place(e)
+
+    def _place(self, e: Any) -> Any:
+        """The generator of a function, and what is known of its square."""
+        if e in self.places:
+            return self.places[e]
+        if not self.free:
+            raise Unfit
+        s, symbol = self.s, self.free.pop()  # a later one stands before what it is made of
+        place = self.places[e] = self.generators[symbol]
+        self._shown[self._number(place)] = e
+        if isinstance(e, (s.sin, s.cos)):
+            angle = e.args[0]
+            sine, cosine = (self.places.get(f(angle)) for f in (s.sin, s.cos))
+            if sine is not None and cosine is not None:
+                self.circles.append((self._number(sine), self._number(cosine)))
+                self.squares.append((sine**2 + cosine**2 - 1).numer)
+        elif e.is_Pow or isinstance(e, s.Abs):
+            square = self.enter(e.base if e.is_Pow else e.args[0] ** 2)
+            if square.denom.is_ground:
+                self.squares.append((place**2 - square).numer)
+        return place
+
+    def _number(self, generator: Any) -> int:
+        return self.field.gens.index(generator)
+
+    # ---- to expressions ------------------------------------------------------------------------
+
+    def shown(self, x: Any) -> Any:
+        """A fraction, number or truth value as an expression, in the shortest of a few forms."""
+        if isinstance(x, float):
+            return tidy(x)
+        if is_truth(x):
+            return meanings()["number"](x)
+        numerator, denominator = self._fewest(x.numer), self._fewest(x.denom)
+        if denominator.is_ground:
+            return self._sum(numerator, denominator.LC)
+        scale = self._scale(numerator, denominator)
+        return self._sum(numerator, scale) / self._sum(denominator, scale)
+
+    def _fewest(self, p: Any) -> Any:
+        """The polynomial with sin² or cos² of an angle replaced by the other where that leaves
+        fewer terms."""
+        for pair in self.circles:
+            for kept, dropped in (pair, pair[::-1]):
+                other = self._without_square(p, kept, dropped)
+                p = other if len(other) < len(p) else p
+        return p
+
+    def _without_square(self, p: Any, kept: int, dropped: int) -> Any:
+        ring = p.ring
+        square = 1 - ring.gens[kept] ** 2
+        total = ring.zero
+        for powers, coefficient in p.terms():
+            half, odd = divmod(powers[dropped], 2)
+            left = (*powers[:dropped], odd, *powers[dropped + 1 :])
+            total += ring.term_new(left, coefficient) * square**half
+        return total
+
+    def _scale(self, numerator: Any, denominator: Any) -> Any:
+        """What to divide both by: what leaves whole numbers, or decimals where those are long."""
+        numbers = [abs(c) for p in (numerator, denominator) for c in p.coeffs()]
+        common = gcd(*(int(c.numerator) for c in numbers))
+        shared = self.s.QQ(common, 1)
+        sign = 1 if denominator.LC > 0 else -1
+        if max(numbers) / shared < 10**9 and all(c.denominator == 1 for c in numbers):
+            return sign * shared
+        return sign * max(abs(c) for c in denominator.coeffs())
+
+    def _sum(self, p: Any, divisor: Any) -> Any:
+        """A polynomial over a number as an expression."""
+        terms = {powers: _fraction(c / divisor) for powers, c in p.terms()}
+        most = max(map(abs, terms.values()), default=0)
+        terms = {powers: c for powers, c in terms.items() if abs(c) > CLOSE * most}
+        return min(self._added(terms), self._grouped(terms), key=_length)
+
+    def _added(self, terms: dict[tuple[int, ...], Fraction]) -> Any:
+        """The sum of the terms, or a shorter form of it."""
+        from sympy.simplify.fu import TR10i
+
+        s = self.s
+        plain = s.Add(*(short(c) * self._product(powers) for powers, c in terms.items()))
+        if not 1 < len(terms) <= SHORT:
+            return plain
+        turned = TR10i(plain)  # sin x cos y + cos x sin y = sin(x + y)
+        return min(plain, turned, s.factor_terms(plain), s.factor_terms(turned), key=_length)
+
+    def _grouped(self, terms: dict[tuple[int, ...], Fraction]) -> Any:
+        """The sum of products, each of a sum in the leading symbols and one in the others."""
+        factors: dict[tuple[int, ...], dict[tuple[int, ...], Fraction]] = {}
+        for powers, c in terms.items():
+            first = tuple(n if i in self.leading else 0 for i, n in enumerate(powers))
+            rest = tuple(0 if i in self.leading else n for i, n in enumerate(powers))
+            factors.setdefault(first, {})[rest] = c
+        groups: dict[Any, list[tuple[Any, Any]]] = {}
+        for first, rest in factors.items():
+            unit = rest[max(rest)]
+            key = frozenset((powers, c / unit) for powers, c in rest.items())
+            groups.setdefault(key, []).append((first, rest))
+        return self.s.Add(*map(self._product_of_sums, groups.values()))
+
+    def _product_of_sums(self, group: list[tuple[Any, dict[Any, Fraction]]]) -> Any:
+        """Σ first · rest, where every rest is a multiple of one."""
+        shown = []
+        rest = group[0][1]
+        for unit in (1, _content(rest.values()), -_content(rest.values())):
+            scaled = {powers: c / unit for powers, c in rest.items()}
+            top = max(scaled)
+            first = self._added({powers: other[top] / scaled[top] for powers, other in group})
+            if len(group) > 1 and not first.has(self.s.Float):
+                first = self.s.factor(first)
+            shown.append(first * self._added(scaled))
+        return min(shown, key=_length)
+
+    def _product(self, powers: tuple[int, ...]) -> Any:
+        parts = ((self._shown[i], n) for i, n in enumerate(powers) if n)
+        return self.s.Mul(*(e**n for e, n in parts))
+
+
+def short(c: Fraction) -> Any:
+    """A number as it was meant: a fraction as it is where it is short, else what `tidy` makes."""
+    if c.denominator < 10**6 and abs(c.numerator) < 10**9:
+        return sympy().Rational(c.numerator, c.denominator)
+    return tidy(float(c), noise=0.0)
+
+
+def _length(e: Any) -> int:
+    return len(str(e))
+
+
+def _content(numbers: Iterable[Fraction]) -> Fraction:
+    """What divides them to whole numbers without a common factor."""
+    numbers = list(numbers)
+    return Fraction(gcd(*(c.numerator for c in numbers)), lcm(*(c.denominator for c in numbers)))
+
+
+def _fraction(x: Any) -> Fraction:
+    return Fraction(int(x.numerator), int(x.denominator))

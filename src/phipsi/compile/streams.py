@@ -1,0 +1,120 @@
+"""Outputs that a loop fills: written where they belong, not kept in the loop's memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from phipsi.compile.graph import Graph, Loop, Place
+
+
+class Layout:
+    """The memory of a loop without what is an output and nothing else.
+
+    `output` and `element` say of every address which element of which output it is (−1: of none).
+    """
+
+    def __init__(self, loop: Loop) -> None:
+        self.loop = loop
+        self.output = np.full(loop.size, -1)
+        self.element = np.zeros(loop.size, np.int64)
+        self._kept = np.arange(loop.size + 1)
+
+    @property
+    def size(self) -> int:
+        """How many scalars are kept."""
+        return int(self._kept[-1])
+
+    @property
+    def outputs(self) -> set[int]:
+        """Which outputs the loop fills."""
+        return set(self.output.tolist()) - {-1}
+
+    def at(self, address: int) -> int:
+        """Where an address is kept."""
+        return int(self._kept[address])
+
+    def shift(self, addresses: np.ndarray) -> int:
+        """How far the addresses of a place have moved."""
+        return int((self._kept[addresses] - addresses)[0])
+
+    def fill(self, k: int, elements: np.ndarray, addresses: np.ndarray) -> None:
+        """Let the loop fill those elements of output k, found at these addresses, that it writes
+        without adding and never reads."""
+        own = np.zeros(self.loop.size, bool)
+        own[addresses] = True
+        own[slice(*self.loop.cleared)] = False
+        own[list(self.loop.start)] = False
+        written = np.zeros(self.loop.size, bool)
+        before = -1
+        while own.sum() != before:  # a place is in whole or not
+            before = own.sum()
+            for place, rounds, reads in _places(self.loop):
+                there = self.loop.indices[place.rows, rounds] + place.column
+                if reads or place.add or not own[there].all():
+                    own[there] = False
+                written[there] |= not reads
+            own &= written
+        chosen = own[addresses]
+        if 2 * chosen.sum() > len(addresses):
+            self.output[addresses[chosen]] = k
+            self.element[addresses[chosen]] = elements[chosen]
+
+    def close(self) -> Layout:
+        """Close the gaps, if places do not reach across them."""
+        kept = np.concatenate([[0], np.cumsum(self.output < 0)])
+        moved = kept[:-1] - np.arange(self.loop.size)
+        for place, rounds, _ in _places(self.loop):
+            there = self.loop.indices[place.rows, rounds] + place.column
+            if (self.output[there] < 0).any() and np.ptp(moved[there]):
+                return self
+        self._kept = kept
+        return self
+
+
+def filled(layouts: Mapping[int, Layout]) -> dict[int, set[int]]:
+    """The elements that loops fill, of each output of which they fill most."""
+    found: dict[int, set[int]] = {}
+    for layout in layouts.values():
+        for k in layout.outputs:
+            found[k] = set(layout.element[layout.output == k].tolist())
+    return found
+
+
+def layouts(graph: Graph) -> dict[int, Layout]:
+    """How the memory of each loop of a graph is laid out."""
+    uses = [0] * len(graph.nodes)
+    picks: dict[tuple[int, int], int] = {}
+    arrays: set[int] = set()
+    for node in graph.nodes:
+        for a in node.args:
+            uses[a] += 1
+        if node.op == "pick":
+            picks[node.args[0], node.value] = picks.get((node.args[0], node.value), 0) + 1
+        elif node.op == "loop":
+            arrays.update(node.args)
+    for _, nodes in graph.outputs:
+        for n in nodes:
+            uses[n] += 1
+    found = {i: Layout(node.value) for i, node in enumerate(graph.nodes) if node.op == "loop"}
+    for k, (_, nodes) in enumerate(graph.outputs):
+        there: dict[int, list[tuple[int, int]]] = {}
+        for element, n in enumerate(nodes):
+            op, args, value = graph.nodes[n]
+            if op == "pick" and uses[n] == picks[args[0], value] == 1:
+                there.setdefault(args[0], []).append((element, value))
+        for source, pairs in there.items():
+            if source in found and source not in arrays and 2 * len(pairs) > len(nodes):
+                found[source].fill(k, *np.array(pairs).T)
+    return {i: layout.close() for i, layout in found.items()}
+
+
+def _places(loop: Loop) -> Iterator[tuple[Place, np.ndarray, bool]]:
+    """The places of the loop's own memory, in which rounds, and whether they are read."""
+    for c, case in enumerate(loop.cases):
+        rounds = loop.choice == c
+        for places, reads in ((case.reads, True), (case.writes, False)):
+            for place in places:
+                if place.array == 0 and rounds.any():
+                    yield place, rounds, reads

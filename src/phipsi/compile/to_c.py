@@ -1,0 +1,240 @@
+"""A graph as statements of C, one scalar at a time: what plain C and CUDA have in common.
+
+Every value is a constant of its own (`const double x12 = ...;`), in trace order; the memory of
+loops is one array in which they follow each other. Additions and multiplications are fused here and
+not by the compiler behind it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from phipsi.compile.c_text import Text, sum_of
+from phipsi.compile.graph import Case, Graph, Loop, Place
+from phipsi.compile.ops import OPS
+from phipsi.compile.schedule import (
+    Item,
+    Room,
+    fused_products,
+    inserted,
+    itemized,
+    moved,
+    written,
+)
+from phipsi.compile.streams import Layout
+
+
+class Scope:
+    """The statements of one graph: the whole of it, or the body of a loop.
+
+    `text` takes them; `room` gives out places in the memory of loops.
+    """
+
+    def __init__(self, graph: Graph, text: Text, room: Room) -> None:
+        self.graph, self.text, self.room = graph, text, room
+        self.local: dict[int, str] = {}
+        self.slots: dict[int, int] = {}
+        self.layouts: dict[int, Layout] = {}
+
+    # ---- what differs between kinds of scopes and dialects -------------------------------------
+
+    def ordered(self) -> list[Item]:
+        """What is emitted, in order."""
+        raise NotImplementedError
+
+    def entered(self, node: int) -> str:
+        """The value of an input of the graph."""
+        raise NotImplementedError
+
+    def element(self, k: int, at: str) -> str:
+        """Element `at` of the whole input k."""
+        raise NotImplementedError
+
+    def result(self, k: int, at: str) -> str:
+        """Element `at` of output k, to be assigned to."""
+        raise NotImplementedError
+
+    # ---- values --------------------------------------------------------------------------------
+
+    def emit(self) -> None:
+        """Write all statements."""
+        items = self.ordered()
+        ending: dict[int, int] = {}
+        for position, item in enumerate(items):
+            ending.update(dict.fromkeys(item.nodes, position))
+            ending.update({self._source(x): position for x in item.operands})
+        done: dict[int, list[int]] = {}
+        for node, position in ending.items():
+            done.setdefault(position, []).append(node)
+        for position, item in enumerate(items):
+            getattr(self, item.kind)(item)
+            for node in done.get(position, ()):
+                if node in self.slots:
+                    self.room.release(self.slots.pop(node), self._length(node))
+
+    def value(self, node: int) -> str:
+        """The name of a node's value, or its literal."""
+        op, args, value = self.graph.nodes[node]
+        if op == "const":
+            return self.text.literal(value)
+        if node not in self.local:
+            if op == "pick":
+                self.local[node] = self.text.let(self._element_of(args[0], value, ""))
+            else:
+                self.local[node] = self.entered(node)
+        return self.local[node]
+
+    def _source(self, node: int) -> int:
+        return self.graph.nodes[node].args[0] if self.graph.nodes[node].op == "pick" else node
+
+    def _element_of(self, array: int, at: int, more: str) -> str:
+        """Element `at` + `more` of an array."""
+        if self.graph.nodes[array].op == "array":
+            return self.element(self.graph.nodes[array].value, sum_of(at, more))
+        at = at if more else self._kept(array, at)  # what loops read as an array is kept whole
+        return self.text.memory(sum_of(self.slots[array] + at, more))
+
+    def _kept(self, array: int, at: int) -> int:
+        """Where in the memory of an array its element `at` is."""
+        return self.layouts[array].at(at) if array in self.layouts else at
+
+    def _length(self, node: int) -> int:
+        op, args, _ = self.graph.nodes[node]
+        if op == "loop":
+            return self.layouts[node].size
+        return len(args) if op == "pack" else 0
+
+    # ---- items, by kind ------------------------------------------------------------------------
+
+    def op(self, item: Item) -> None:
+        """One operation."""
+        op = OPS[self.graph.nodes[item.nodes[0]].op]
+        self.text.used.add(op.name)
+        expression = op.c or f"{{0}} {op.infix} {{1}}"
+        operands = [self.value(a) for a in item.operands]
+        self.local[item.nodes[0]] = self.text.let(expression.format(*operands, f=self.text.f))
+
+    def fma(self, item: Item) -> None:
+        """±a b ± c in one rounding."""
+        signs = (item.signs[0], 1, item.signs[1])
+        operands = zip(signs, map(self.value, item.operands), strict=True)
+        a, b, c = (x if sign > 0 else f"-{x}" for sign, x in operands)
+        self.local[item.nodes[0]] = self.text.let(self.text.fused(a, b, c))
+
+    def sincos(self, item: Item) -> None:
+        """Sine and cosine of one angle."""
+        wanted = [self.graph.nodes[node].op for node in item.nodes]
+        names = self.text.turned(self.value(item.operands[0]), wanted)
+        self.local.update(zip(item.nodes, names, strict=True))
+
+    def array(self, item: Item) -> None:
+        """A whole input: loops read it where it is."""
+
+    def pack(self, item: Item) -> None:
+        """Scalars put side by side in memory."""
+        node = item.nodes[0]
+        at = self.slots[node] = self.room.allocate(len(item.operands))
+        for i, x in enumerate(item.operands):
+            self.text.line(f"{self.text.memory(str(at + i))} = {self.value(x)};")
+
+    def loop(self, item: Item) -> None:
+        """All rounds of a loop."""
+        node, text = item.nodes[0], self.text
+        loop: Loop = self.graph.nodes[node].value
+        args = self.graph.nodes[node].args
+        arrays = args[: len(args) - len(loop.start)]
+        layout = self.layouts.setdefault(node, Layout(loop))
+        own = self.slots[node] = self.room.allocate(layout.size)
+        first, end = (own + layout.at(x) for x in loop.cleared)
+        if end > first:
+            with text.rounds(end - first) as i:
+                text.line(f"{text.memory(sum_of(first, i))} = 0;")
+        for at, x in zip(loop.start, args[len(arrays) :], strict=True):
+            text.line(f"{self.text.memory(str(own + layout.at(at)))} = {self.value(x)};")
+        if not loop.count:
+            return
+        with text.rounds(loop.count) as i:
+            if len(loop.cases) == 1:
+                self._round(loop, loop.cases[0], node, arrays, i)
+                return
+            with text.block(f"switch ({sum_of(*text.by_round(loop.choice, i, loop.choice >= 0))})"):
+                for k, case in enumerate(loop.cases):
+                    last = k == len(loop.cases) - 1
+                    with text.block("default:" if last else f"case {k}:"):
+                        self._round(loop, case, node, arrays, i)
+                        text.line("break;")
+
+    def _round(self, loop: Loop, case: Case, node: int, arrays: Sequence[int], i: str) -> None:
+        """One kind of round."""
+        text, layout = self.text, self.layouts[node]
+        rounds = loop.choice == loop.cases.index(case)
+        if not rounds.any():
+            return
+        known: dict[bytes, tuple[int, str]] = {}
+
+        def indexed(row: np.ndarray) -> tuple[int, str]:
+            key = row.tobytes()
+            if key not in known:
+                number, index = text.by_round(row, i, rounds)
+                if "[" in index:
+                    name = text.name("j")
+                    text.line(f"const {text.whole(1 << 16)} {name} = {index};")
+                    index = name
+                known[key] = number, index
+            return known[key]
+
+        def at(place: Place) -> str:
+            row = loop.indices[place.rows] + place.column
+            addresses = row[rounds]
+            if place.array < 0:
+                values = loop.table[addresses]
+                if (values == values[0]).all():
+                    return text.literal(float(values[0]))
+                if np.array_equal(values, np.arange(loop.count)):
+                    return f"({text.T}){i}"
+            elif place.array == 0 and layout.output[addresses[0]] >= 0:
+                row = layout.element[np.where(rounds, row, addresses[0])]
+                k = int(layout.output[addresses[0]])
+                return self.result(k, sum_of(*indexed(row)))
+            number, index = indexed(loop.indices[place.rows])
+            number += place.column
+            if place.array < 0:
+                return f"{text.numbers(loop.table)}[{sum_of(number, index)}]"
+            if place.array > 0:
+                return self._element_of(arrays[place.array - 1], number, index)
+            number += self.slots[node] + layout.shift(addresses)
+            return text.memory(sum_of(number, index))
+
+        Round(case, text, self.room, at).emit()
+
+
+class Round(Scope):
+    """The body of a loop: inputs are read from memory by index, outputs written likewise. A value
+    is written as soon as nothing that is still to be read stands in its place."""
+
+    def __init__(self, case: Case, text: Text, room: Room, at: Callable[[Place], str]) -> None:
+        super().__init__(case.body, text, room)
+        self.case, self.at = case, at
+
+    def ordered(self) -> list[Item]:
+        """In trace order, writes as early as they can be."""
+        columns = {j: p.column for j, p in enumerate(self.case.reads) if p.array == 0}
+        items = itemized(self.graph, fused_products(self.graph))
+        ends = list(written(self.graph, self.case.writes, columns))
+        return inserted(self.graph, [*moved(self.graph, columns), *items], ends)
+
+    def entered(self, node: int) -> str:
+        """Read a scalar from its place."""
+        return self.text.let(self.at(self.case.reads[self.graph.nodes[node].value[1]]))
+
+    def read(self, item: Item) -> None:
+        """Read a scalar before its place is written."""
+        self.value(item.operands[0])
+
+    def write(self, item: Item) -> None:
+        """Write a scalar to its place."""
+        place = self.case.writes[item.place[0]]
+        sign = "+=" if place.add else "="
+        self.text.line(f"{self.at(place)} {sign} {self.value(item.operands[0])};")

@@ -1,0 +1,130 @@
+"""Programs as formulas: the names of their symbols, and numbers of the robot as symbols."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from phipsi.compile import Graph, Leaf, Structure
+from phipsi.compile.to_sympy import arranged, formulas, sympy, tidy
+from phipsi.model import Robot
+
+ROUNDING = 1e-14
+"""Below it a number of the robot is a zero, and stays one."""
+
+
+def written(
+    name: str,
+    graph: Graph,
+    results: Structure,
+    leaves: Sequence[Leaf],
+    parameters: Mapping[str, Sequence[Any]],
+    names: Mapping[str, Any],
+    **how: Any,
+) -> Any:
+    """The results of a traced program as SymPy expressions, packed as its arrays are."""
+    for unknown in set(names) - {leaf.name for leaf in leaves}:
+        known = ", ".join(leaf.name for leaf in leaves)
+        raise TypeError(f"{name}: names= has {unknown!r}, but its arguments are {known}")
+    arguments = [symbols(leaf, names.get(leaf.name, leaf.name)) for leaf in leaves]
+    leading = [x for values in arguments for x in values]
+    inputs = [*arguments, *parameters.values()]
+    definitions, outputs = formulas(name, graph, inputs, leading, **how)
+    shapes = (leaf.shape for leaf in results.leaves)
+    packed = results.pack([arranged(*both) for both in zip(shapes, outputs, strict=True)])
+    return (definitions, packed) if how["shared"] else packed
+
+
+def symbols(leaf: Leaf, given: Any) -> list[Any]:
+    """The symbols of an argument: those given, or NAME_1, NAME_2, … (real numbers)."""
+    s = sympy()
+    if isinstance(given, str):
+        indices = product(*(range(1, n + 1) for n in leaf.shape))
+        return [s.Symbol("_".join((given, *map(str, i))), real=True) for i in indices]
+    chosen = list(np.array(given, object).reshape(-1))
+    if np.shape(given) != leaf.shape or not all(isinstance(x, s.Symbol) for x in chosen):
+        raise TypeError(f"names= for {leaf.name!r} needs a string or symbols {leaf.shape}")
+    return chosen
+
+
+def parameters(robot: Robot, inputs: Any) -> dict[str, list[Any]]:
+    """Numbers of the robot as expressions, by the names of `Robot.parameter`: as given by a
+    mapping, or named here. Zeros stay zeros."""
+    if isinstance(inputs, Mapping):
+        return {name: _given(robot, name, values) for name, values in inputs.items()}
+    if isinstance(inputs, str):
+        inputs = _all(robot) if inputs == "all" else (inputs,)
+    return {name: _named(robot, name) for name in inputs}
+
+
+def _all(robot: Robot) -> list[str]:
+    """Every number of the robot that shapes its motion."""
+    bodies = (f"inertia:{body.name}" for body in robot.bodies)
+    of_hinges = (f"{what}:{h.name}" for h in robot.hinges for what in ("placement", "armature"))
+    return ["gravity", *bodies, *of_hinges]
+
+
+def _given(robot: Robot, name: str, values: Any) -> list[Any]:
+    s = sympy()
+    shape = robot.parameter(name).shape
+    entries = list(np.array(values, object).reshape(-1))
+    if np.shape(values) != shape:
+        raise ValueError(f"inputs= for {name!r} has shape {np.shape(values)}, needs {shape}")
+    if not all(isinstance(x, (s.Expr, int, float, np.number)) for x in entries):
+        raise TypeError(f"inputs= for {name!r} needs SymPy expressions and numbers")
+    return [x if isinstance(x, s.Expr) else tidy(float(x)) for x in entries]
+
+
+def _named(robot: Robot, name: str) -> list[Any]:
+    """Symbols in the place of the numbers that are not zero."""
+    what, _, target = name.partition(":")
+    value = robot.parameter(name)
+    if what == "gravity":
+        return _vector("g", "", value)
+    if what == "inertia":
+        return _inertia(str(1 + robot.body_index(target)), value)
+    if what == "frame":
+        return [*_vector("p", target, value[:3]), *map(tidy, value[3:].tolist())]
+    number = str(1 + [h.name for h in robot.hinges].index(target))
+    if what == "placement":
+        return [*_vector("l", number, value[:3]), *map(tidy, value[3:].tolist())]
+    letter = {"armature": "A", "damping": "d", "stiffness": "k", "friction": "f"}[what]
+    axes = [""] if len(value) == 1 else [f"_{i + 1}" for i in range(len(value))]
+    return [_symbol(letter, number + axis, x) for axis, x in zip(axes, value, strict=True)]
+
+
+def _symbol(letter: str, index: str, value: float) -> Any:
+    s = sympy()
+    zero = abs(value) < ROUNDING
+    return s.Integer(0) if zero else s.Symbol("_".join(filter(None, (letter, index))), real=True)
+
+
+def _vector(letter: str, index: str, value: np.ndarray) -> list[Any]:
+    """A vector's symbols: one with its sign where it lies along an axis, else one an axis."""
+    if np.count_nonzero(np.abs(value) > ROUNDING) == 1:
+        return [_symbol(letter, index, x) * (1 if x > 0 else -1) for x in value]
+    return [_symbol(letter, axis + index, x) for axis, x in zip("xyz", value, strict=True)]
+
+
+def _inertia(index: str, value: np.ndarray) -> list[Any]:
+    """Mass m, centre of mass c, and the inertia I about it, as the ten numbers of a body."""
+    m = float(value[0])
+    centre = value[1:4] / m if m else np.zeros(3)
+    about = [value[4 + k] - m * float(_steiner(centre)[k]) for k in range(6)]
+    scale = ROUNDING + 1e-12 * max(map(abs, value[4:]))
+    mass, c = _symbol("m", index, m), np.array(_vector("c", index, centre), object)
+    moments = [
+        _symbol("I", axes + index, 0.0 if abs(x) < scale else x)
+        for axes, x in zip(("xx", "xy", "xz", "yy", "yz", "zz"), about, strict=True)
+    ]
+    moved = (mass * x for x in _steiner(c))
+    return [mass, *(mass * x for x in c), *(a + b for a, b in zip(moments, moved, strict=True))]
+
+
+def _steiner(c: Any) -> list[Any]:
+    """c² − c c*: what a unit mass at c adds to xx, xy, xz, yy, yz, zz."""
+    x, y, z = c
+    return [y * y + z * z, -x * y, -x * z, x * x + z * z, -y * z, x * x + y * y]
