@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
@@ -46,7 +45,7 @@ def derived(
                 f"{program.name} has no argument {name!r} to be derived by; it has {known}, and "
                 "the numbers of the robot, such as 'gravity' or 'inertia:BODY'"
             )
-    signature = inspect.signature(program.function)
+    signature = program.signature
 
     def function(robot: Robot, *args: Any, **kwargs: Any) -> Any:
         bound = signature.bind(robot, *args, **kwargs)

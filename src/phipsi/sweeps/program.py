@@ -6,7 +6,7 @@ import functools
 import inspect
 import re
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Generic, ParamSpec, TypeVar, overload
 
@@ -28,40 +28,25 @@ from phipsi.compile import (
 )
 from phipsi.model import Robot
 from phipsi.sweeps.arguments import (
-    are_names,
-    as_array,
     as_truths,
     common_dtype,
     flatten,
-    frozen,
-    is_dynamic,
 )
 from phipsi.sweeps.forest import simplest
+from phipsi.sweeps.inputs import Inputs, Shape
 from phipsi.sweeps.log import logged_sweeps
 from phipsi.sweeps.request import Request
 from phipsi.sweeps.shortcut import Places, Shortcuts
 
 P = ParamSpec("P")
 R = TypeVar("R")
-Shape = tuple[int | str, ...]
 Verify = Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
-STANDARD: dict[str, Shape] = {
-    "q": ("nq",),
-    "v": ("nv",),
-    "a": ("nv",),
-    "tau": ("nv",),
-    "external": ("nb", 6),
-}
-"""Shapes, without the batch, of the arguments every algorithm shares."""
-
-OPTIONS: dict[Any, type] = {"str": str, "bool": bool, "int": int, str: str, bool: bool, int: int}
-"""Parameters with these annotations are options of the trace, never inputs."""
 
 CACHED = 256
 """Kernels a program keeps, least recently used dropped first."""
 
 
-class Program(Generic[P, R]):
+class Program(Inputs, Generic[P, R]):
     """A function f(robot, *arrays, **options) that runs traced.
 
     Call it with arrays of any leading batch shape; the kernel for this robot, these options and
@@ -79,28 +64,15 @@ class Program(Generic[P, R]):
         named: Sequence[str] = (),
     ) -> None:
         functools.update_wrapper(self, function)
-        self.function = function
-        self.name = function.__name__
-        parameters = list(inspect.signature(function).parameters.values())
-        if not parameters:
-            raise TypeError(f"program {self.name} needs the robot as its first parameter")
-        for p in parameters:
-            if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
-                raise TypeError(f"program {self.name}: {p} is no parameter that can be traced")
-        self.parameters = {p.name: p for p in parameters[1:]}
+        super().__init__(function, shapes, static, named)
         self.joint_space = joint_space
         self.equation = equation
         """The operator expression that it is, if it is one."""
         self.verify = verify
-        self.named = frozenset(named)
-        self.shapes = {**STANDARD, **(shapes or {})}
-        self.options = {
-            p.name: OPTIONS[p.annotation] for p in parameters if p.annotation in OPTIONS
-        }
-        self.options.update(dict.fromkeys(static, object))
-        self._signature = inspect.signature(function)
         self._kernels: OrderedDict[Any, Kernel] = OrderedDict()
-        places = Places.of(parameters, self.options, self.named, self.shapes)
+        places = Places.of(
+            list(self.signature.parameters.values()), self.options, self.named, self.shapes
+        )
         self._shortcuts = Shortcuts(self._general, places)
 
     # ---- calling -------------------------------------------------------------------------------
@@ -114,10 +86,10 @@ class Program(Generic[P, R]):
 
     def _general(self, args: Any, kwargs: Any) -> Any:
         """Run on arguments of any kind."""
-        robot, arguments = self._bind(args, kwargs)
+        robot, arguments = self.bind(args, kwargs)
         if current() is not None:
             return self._inline(robot, arguments)
-        static, leaves, values = self._sort(robot, arguments)
+        static, leaves, values = self.sort(robot, arguments)
         dtype = common_dtype(_leaves(arguments))
         if self.verify is not None and dtype == "float32":
             dtype = "float64"
@@ -173,7 +145,7 @@ class Program(Generic[P, R]):
         become arguments of the kernel, after the others, one value per
         batch row: see `Robot.parameter`.
         """
-        static, leaves = self._example(robot, arguments)
+        static, leaves = self.example(robot, arguments)
         extra = tuple(Leaf(name, robot.parameter(name).shape) for name in inputs)
         request = self._request(robot, static, leaves, extra=extra, unroll=unroll)
         kernel = _kernel(request, dtype, backend, threads)
@@ -182,7 +154,7 @@ class Program(Generic[P, R]):
 
     def graph(self, robot: Robot, *, unroll: bool | None = None, **arguments: Any) -> Graph:
         """The traced scalar graph for one robot; arguments as in `compile`."""
-        static, leaves = self._example(robot, arguments)
+        static, leaves = self.example(robot, arguments)
         return self._request(robot, static, leaves, unroll=unroll).traced()[0]
 
     def derivative(
@@ -237,7 +209,7 @@ class Program(Generic[P, R]):
         """
         from phipsi.sweeps.symbolic import parameters, written
 
-        static, leaves = self._example(robot, arguments)
+        static, leaves = self.example(robot, arguments)
         given = parameters(robot, inputs)
         extra = tuple(Leaf(name, (len(values),)) for name, values in given.items())
         request = self._request(robot, static, leaves, extra=extra)
@@ -269,7 +241,7 @@ class Program(Generic[P, R]):
         """
         from phipsi.sweeps.source import written
 
-        static, leaves = self._example(robot, arguments)
+        static, leaves = self.example(robot, arguments)
         extra = tuple(Leaf(n, robot.parameter(n).shape) for n in inputs)
         graph, results = self._request(robot, static, leaves, extra=extra, unroll=unroll).traced()
         groups = ((leaf,) if isinstance(leaf, Leaf) else leaf for _, leaf in leaves)
@@ -303,103 +275,8 @@ class Program(Generic[P, R]):
                     "use 'operators', 'sweeps', 'graph', 'llvm' or 'cuda'"
                 )
 
-    @property
-    def usage(self) -> str:
-        """How it is called."""
-        bare = inspect.Parameter.empty
-        plain = [p.replace(annotation=bare) for p in self._signature.parameters.values()]
-        return f"{self.name}{inspect.Signature(plain)}"
-
     def __repr__(self) -> str:
         return f"<program {self.usage}>"
-
-    # ---- how arguments become inputs -----------------------------------------------------------
-
-    def _bind(self, args: Any, kwargs: Any) -> tuple[Robot, dict[str, Any]]:
-        if args and not isinstance(args[0], Robot):
-            raise TypeError(f"{self.name} needs a Robot first, got {type(args[0]).__name__}")
-        try:
-            bound = self._signature.bind(*args, **kwargs)
-        except TypeError as error:
-            raise TypeError(f"{self.name}: {error}; use {self.usage}") from None
-        bound.apply_defaults()
-        robot, *values = bound.arguments.values()
-        return robot, {
-            name: frozen(x) if name in self.options else x
-            for name, x in zip(self.parameters, values, strict=True)
-        }
-
-    def is_option(self, name: str, value: Any) -> bool:
-        """Is the argument an option of the trace (else an input)?"""
-        if name in self.options:
-            if not isinstance(value, self.options[name]):
-                kind = self.options[name].__name__
-                raise TypeError(f"{self.name}: {name} is {value!r}, needs a {kind}")
-            return True
-        if name in self.named and are_names(value):
-            return True
-        if name in self.shapes and value is not self.parameters[name].default:
-            return False
-        return not is_dynamic(value)
-
-    def _sort(self, robot: Robot, arguments: dict[str, Any]) -> tuple[Any, Any, list[Any]]:
-        """Split arguments into static options, leaves (shapes) and their values."""
-        static: list[tuple[str, Any]] = []
-        leaves: list[tuple[str, Leaf | tuple[Leaf, ...]]] = []
-        values: list[Any] = []
-        for name, value in arguments.items():
-            if self.is_option(name, value):
-                value = frozen(value)
-                if not isinstance(value, Hashable):
-                    kind = type(value).__name__
-                    raise TypeError(f"{self.name}: the option {name} is a {kind}, needs a constant")
-                static.append((name, value))
-            elif isinstance(value, Mapping) and name not in self.named:
-                arrays = {k: as_array(f"{self.name}: {name}[{k!r}]", v) for k, v in value.items()}
-                leaves.append((name, tuple(Leaf(k, a.shape[-1:]) for k, a in arrays.items())))
-                values.extend(arrays.values())
-            else:
-                numbers = as_truths if name in self.named else as_array
-                array = numbers(f"{self.name}: {name}", value)
-                leaves.append((name, Leaf(name, self.core(robot, name, array.shape[-1:]))))
-                values.append(array)
-        return tuple(static), tuple(leaves), values
-
-    def _example(self, robot: Robot, arguments: dict[str, Any]) -> tuple[dict[str, Any], Any]:
-        unknown = set(arguments) - set(self.parameters)
-        if unknown:
-            known = ", ".join(self.parameters)
-            raise TypeError(f"{self.name} has no argument {min(unknown)!r}; it has {known}")
-        static: dict[str, Any] = {}
-        leaves: list[tuple[str, Leaf | tuple[Leaf, ...]]] = []
-        for name, parameter in self.parameters.items():
-            value = arguments.get(name, parameter.default)
-            if value is parameter.empty:
-                if name in self.options:
-                    raise TypeError(f"{self.name}.compile needs the option {name}=...")
-                if name not in self.shapes:
-                    raise TypeError(
-                        f"{self.name}.compile cannot know the shape of {name!r}; "
-                        f"pass an example, {name}=np.zeros(...)"
-                    )
-                leaves.append((name, Leaf(name, self.core(robot, name, ()))))
-            elif name not in arguments or self.is_option(name, value):
-                static[name] = frozen(value)
-            elif isinstance(value, Mapping):
-                leaves.append((name, tuple(Leaf(k, np.shape(v)) for k, v in value.items())))
-            else:
-                if name in self.named:
-                    value = as_truths(f"{self.name}: {name}", value)
-                shape = np.shape(value)
-                leaves.append((name, Leaf(name, self._checked(robot, name, shape))))
-        return static, tuple(leaves)
-
-    def core(self, robot: Robot, name: str, default: tuple[int, ...]) -> tuple[int, ...]:
-        """The shape of an input without its batch; `default` where the program does not say."""
-        if name not in self.shapes:
-            return default
-        sizes = (getattr(robot, d) if isinstance(d, str) else d for d in self.shapes[name])
-        return tuple(sizes)
 
     # ---- tracing -------------------------------------------------------------------------------
 
@@ -415,16 +292,10 @@ class Program(Generic[P, R]):
                 if name in self.named and not is_traced(value):
                     value = as_truths(f"{self.name}: {name}", value)
                 traced[name] = lift(value)
-                self._checked(robot, name, traced[name].shape)
+                self.checked(robot, name, traced[name].shape)
         result = self.apply(robot, traced)
         leaves, pack = flatten(result, self.name)
         return pack([lift(x) if np.ndim(x) else lift(x)[()] for _, x in leaves])
-
-    def _checked(self, robot: Robot, name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
-        expected = self.core(robot, name, shape)
-        if shape != expected:
-            raise ValueError(f"{self.name}: {name} has shape {shape}, needs {expected}")
-        return shape
 
     def apply(self, robot: Robot, arguments: dict[str, Any]) -> Any:
         """The function itself, on arguments by name."""
