@@ -27,8 +27,9 @@ def _homes() -> dict[str, str]:
 
 
 _HOMES = _homes()
+_EXTRAS = {"jax", "torch"}  # need what may not be installed, so that no * imports them
 # type checkers read the stub instead
-__all__ = ["__version__", *sorted(_HOMES)]  # pyright: ignore[reportUnsupportedDunderAll]
+__all__ = ["__version__", *sorted(set(_HOMES) - _EXTRAS)]  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 def __getattr__(name: str) -> Any:
@@ -44,4 +45,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return __all__
+    return [*__all__, *_EXTRAS]

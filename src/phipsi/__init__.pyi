@@ -103,6 +103,8 @@ from phipsi.compile import repeat as repeat
 from phipsi.compile import where as where
 from phipsi.compile.cache import cache_info as cache_info
 from phipsi.compile.cache import clear_cache as clear_cache
+from phipsi.interop import jax as jax
+from phipsi.interop import torch as torch
 from phipsi.model import Body as Body
 from phipsi.model import Builder as Builder
 from phipsi.model import Frame as Frame

@@ -188,3 +188,19 @@ def test_a_loop_that_overwrites_what_it_shares_has_no_reverse() -> None:
     forward = pushforward(graph, [0])
     (rate,) = run(forward, [np.array([[2.0, 3.0]]), np.array([[1.0, 1.0]])])
     assert rate.tolist() == [[5.0]]
+
+
+def test_kernels_derived_again_have_a_name_for_every_argument() -> None:
+    """A result and a gradient of one name: two weights, not one."""
+    robot = pp.robots.double_pendulum()
+
+    @pp.program
+    def named(robot: Any, q: Any, v: Any) -> dict[str, Any]:
+        return {"q": np.sin(q) * v, "v": q * q}
+
+    kernel = named.compile(robot, backend="numpy").pullback(("q",)).pullback(("v", "cotangent:q"))
+    assert len({name for name, _ in kernel.parameters}) == 5
+    q, v, a, b, c = np.random.default_rng(0).normal(size=(5, 2))
+    by_v, by_a = kernel(q, v, a, b, c)
+    np.testing.assert_allclose(by_v, np.cos(q) * a * c, rtol=1e-14)
+    np.testing.assert_allclose(by_a, np.cos(q) * v * c, rtol=1e-14)

@@ -137,7 +137,13 @@ class Kernel:
         return self._derived("rate", pushforward(self.graph, numbers), given, self.results)
 
     def _derived(self, what: str, graph: Graph, given: list[Leaf], results: Structure) -> Kernel:
-        more = ((leaf.name, leaf) for leaf in given)
+        names = {leaf.name for leaf in self._leaves} | {name for name, _ in self.parameters}
+        more = []
+        for name, shape in given:
+            while name in names:  # a derivative's own, derived again
+                name += "'"
+            names.add(name)
+            more.append((name, Leaf(name, shape)))
         return replace(
             self, name=f"{what} of {self.name}", code=graph, results=results,
             parameters=(*self.parameters, *more),

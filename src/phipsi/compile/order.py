@@ -1,54 +1,55 @@
 """The order in which a graph is emitted where registers are few: one limb after the other.
 
 A trace goes sweep by sweep: outward over all bodies, inward over all, outward over all again. What
-the first sweep leaves for the second is then alive for all bodies at once. Here the trace is cut
-into runs, nearly the steps of its sweeps, and the runs are put in an order in which each limb is
-finished before the next is begun.
+one sweep leaves for the next is then alive for all bodies at once. Here the trace is cut into runs,
+nearly the steps of its sweeps, which are put in an order that finishes a limb before it begins the
+next. Nothing is computed otherwise: results are the same to the bit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from phipsi.compile.graph import Graph, Instruction
+from phipsi.compile.schedule import SHALLOW
 
 LEAST = 4
-"""Nodes in a run, at least: with fewer, single operations would be moved about."""
+"""Nodes in a run, at least: if single operations are moved about, more values are alive."""
 
 FAR = 100
-"""Nodes between a product and its sum above which they are worth two instructions, if that frees a
-register in between."""
+"""Nodes between a product and its sum above which one instruction for both is not worth a value
+more that is alive in between."""
 
 GIVEN = ("const", "input", "array")
 """What takes no register until it is read."""
 
+TURNS = ("sin", "cos")
+
 
 def ordered(graph: Graph) -> Graph:
-    """The same graph, nodes in an order with fewer values alive at once; itself, if there is none.
+    """The same graph, nodes in an order that keeps fewer values alive; itself, if there is none.
 
     Runs that leave no more values alive than they use up come as soon as they can, in trace order;
-    when there is none, the last one ready comes: it is the next step of the limb in progress.
+    when there is none, the last one ready comes: the next step of the limb in progress.
     """
     runs = list(_runs(graph))
     number = {node: r for r, run in enumerate(runs) for node in run}
-    needs: list[set[int]] = [set() for _ in runs]
-    for r, run in enumerate(runs):
-        for node in run:
-            needs[r].update(a for a in graph.nodes[node].args if number.get(a, r) != r)
+    needs = [
+        {a for i in run for a in graph.nodes[i].args if number.get(a, r) != r}
+        for r, run in enumerate(runs)
+    ]
     readers: dict[int, int] = {}
     after: list[set[int]] = [set() for _ in runs]
     for r, values in enumerate(needs):
         for a in values:
             readers[a] = readers.get(a, 0) + 1
             after[number[a]].add(r)
-    leaves = [sum(node in readers for node in run) for run in runs]
+    leaves = [sum(i in readers for i in run) for run in runs]
     waiting = [len({number[a] for a in values}) for values in needs]
     ready = [r for r, n in enumerate(waiting) if not n]
-    order = [i for i, node in enumerate(graph.nodes) if node.op in GIVEN]
+    order: list[int] = []
     while ready:
-        shrinking = [
-            r for r in ready if leaves[r] <= sum(readers[a] == 1 for a in needs[r])
-        ]
+        shrinking = [r for r in ready if leaves[r] <= sum(readers[a] == 1 for a in needs[r])]
         run = min(shrinking) if shrinking else max(ready)
         ready.remove(run)
         order += runs[run]
@@ -59,33 +60,58 @@ def ordered(graph: Graph) -> Graph:
             if not waiting[r]:
                 ready.append(r)
     other = _permuted(graph, order)
-    return other if most_alive(other) < most_alive(graph) else graph
+    return other if sum(alive(other)) < sum(alive(graph)) else graph
 
 
-def most_alive(graph: Graph) -> int:
-    """How many values, at most, have been computed and are still to be used."""
-    most = alive = 0
-    ending = [0] * (len(graph.nodes) + 1)
-    for i, last in enumerate(graph.used_last):
-        if graph.nodes[i].op not in GIVEN:
-            ending[last] += 1
+def alive(graph: Graph) -> list[int]:
+    """How many values have been computed, and are still to be read, after each node."""
+    last = list(range(len(graph.nodes)))
     for i, node in enumerate(graph.nodes):
-        alive -= ending[i]
-        if node.op not in GIVEN and last_uses[i] > i:
-            alive += 1
-        most = max(most, alive)
-    return most
+        for a in node.args:
+            last[a] = i
+    change = [0] * (len(graph.nodes) + 1)
+    for i, end in enumerate(last):
+        if graph.nodes[i].op not in GIVEN:
+            change[i] += 1
+            change[end] -= 1
+    counts, now = [], 0
+    for x in change[:-1]:
+        now += x
+        counts.append(now)
+    return counts
+
+
+def nearby(graph: Graph, fused: Mapping[int, int]) -> dict[int, int]:
+    """Of the products that are to be multiplied within a sum ({sum: product}) those for which no
+    value more is alive: not a product of two values that nothing else reads as late as the sum."""
+    sums: dict[int, list[int]] = {}
+    for i, product in fused.items():
+        sums.setdefault(product, []).append(i)
+    readers: dict[int, list[int]] = {}
+    for i, node in enumerate(graph.nodes):
+        for a in node.args:
+            readers.setdefault(a, []).extend(sums.get(i, (i,)))
+    kept = dict(fused)
+    for product, ends in sums.items():
+        late = max(ends) - FAR
+        factors = {a for a in graph.nodes[product].args if graph.nodes[a].op not in (*GIVEN, *TURNS)}
+        alone = [a for a in factors if all(i < late or i in ends for i in readers[a])]
+        if len(alone) == 2 and product < late:
+            for i in ends:
+                del kept[i]
+    return kept
 
 
 def _runs(graph: Graph) -> Iterator[list[int]]:
     """The nodes, in trace order, cut where one reads an input, a sine or a cosine that its run has
-    not read yet."""
+    not read; without those that float."""
+    floating = _floating(graph)
     run: list[int] = []
     seen: set[int] = set()
     for i, node in enumerate(graph.nodes):
-        if node.op in GIVEN:
+        if node.op in GIVEN or i in floating:
             continue
-        read = {a for a in node.args if graph.nodes[a].op in ("input", "sin", "cos")}
+        read = {a for a in node.args if graph.nodes[a].op in ("input", *TURNS)}
         if len(run) >= LEAST and not read <= seen:
             yield run
             run, seen = [], set()
@@ -95,9 +121,40 @@ def _runs(graph: Graph) -> Iterator[list[int]]:
         yield run
 
 
+def _floating(graph: Graph) -> set[int]:
+    """Sines and cosines of inputs, or nearly: they can stand right before what reads them first."""
+    shallow: list[bool] = []
+    floating: set[int] = set()
+    for node in graph.nodes:
+        known = all(shallow[a] for a in node.args)
+        shallow.append(node.op in GIVEN or (known and node.op in SHALLOW))
+        if known and node.op in TURNS:
+            floating.add(len(shallow) - 1)
+    for i in range(len(graph.nodes) - 1, -1, -1):
+        if i in floating:
+            floating.update(a for a in graph.nodes[i].args if graph.nodes[a].op not in GIVEN)
+    return floating
+
+
 def _permuted(graph: Graph, order: list[int]) -> Graph:
-    number = {old: new for new, old in enumerate(order)}
-    nodes = (graph.nodes[i] for i in order)
+    """The nodes in another order, what floats before its first reader."""
+    number: dict[int, int] = {}
+
+    def place(i: int) -> None:
+        for a in graph.nodes[i].args:
+            if a not in number:
+                place(a)
+        number.setdefault(i, len(number))
+
+    for i, node in enumerate(graph.nodes):
+        if node.op in GIVEN:
+            place(i)
+    for i in order:
+        place(i)
+    for _, outputs in graph.outputs:
+        for i in outputs:
+            place(i)
+    nodes = (graph.nodes[i] for i in number)
     return Graph(
         graph.inputs,
         tuple(Instruction(op, tuple(number[a] for a in args), x) for op, args, x in nodes),

@@ -1,0 +1,226 @@
+"""Programs for array libraries with derivatives of their own: what PyTorch and JAX share.
+
+`Bound` finds the kernel for a call; `Flat` is a kernel of plain lists, with the kernels of its
+derivatives made when asked for, each a `Flat` again: so derivatives of any order need nothing more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from itertools import count
+from typing import Any, NamedTuple
+from weakref import WeakValueDictionary
+
+import numpy as np
+
+from phipsi.compile import Kernel, Leaf, Structure, default_backend
+from phipsi.model import Robot
+from phipsi.sweeps import Program
+from phipsi.sweeps.arguments import frozen
+
+Shape = tuple[int, ...]
+
+_numbers = count()
+flats: WeakValueDictionary[str, Flat] = WeakValueDictionary()
+bounds: WeakValueDictionary[str, Bound] = WeakValueDictionary()
+"""What there is, by the key that traces of other libraries know it by."""
+
+
+class Origin(NamedTuple):
+    """That a kernel is the derivative of another, by some of its inputs, forward or in reverse."""
+
+    of: Flat
+    wrt: tuple[int, ...]
+    forward: bool
+
+
+class Flat:
+    """A kernel from arrays to arrays, neither by name; a single result comes alone."""
+
+    def __init__(self, kernel: Kernel, origin: Origin | None = None) -> None:
+        given, leaves = _leaves(kernel), kernel.results.leaves
+        results = Structure(leaves, tuple if len(leaves) > 1 else _first)
+        parameters = tuple((leaf.name, leaf) for leaf in given)
+        self.kernel = replace(kernel, parameters=parameters, results=results)
+        self.origin = origin
+        self.names = tuple(leaf.name for leaf in given)
+        self.inputs = tuple(leaf.shape for leaf in given)
+        self.outputs = tuple(leaf.shape for leaf in leaves)
+        self.key = f"{kernel.name} #{next(_numbers)}"
+        flats[self.key] = self
+        self._backends: dict[str, Kernel] = {}
+        self._derived: dict[tuple[tuple[int, ...], bool], Flat] = {}
+
+    def __repr__(self) -> str:
+        return f"<{self.kernel.name}>"
+
+    def on(self, backend: str | None = None) -> Kernel:
+        """The kernel on a backend, by default that of arrays here."""
+        backend = backend or default_backend(self.kernel.dtype)
+        if backend not in self._backends:
+            self._backends[backend] = replace(self.kernel, backend=backend)
+        return self._backends[backend]
+
+    def lead(self, at: int, shape: Sequence[Any]) -> tuple[Any, ...]:
+        """The batch in the shape of an input."""
+        return tuple(shape[: len(shape) - len(self.inputs[at])])
+
+    def batch(self, shapes: Sequence[Sequence[Any]]) -> tuple[Any, ...]:
+        """The batch of a call, from the shapes of its inputs."""
+        leads = [self.lead(i, shape) for i, shape in enumerate(shapes)]
+        try:
+            return np.broadcast_shapes(*leads)
+        except ValueError:
+            told = ", ".join(f"{n} {s}" for n, s in zip(self.names, leads, strict=True))
+            raise ValueError(
+                f"{self.kernel.name}: batch shapes do not go together: {told}"
+            ) from None
+
+    def pullback(self, wrt: Sequence[int]) -> Flat:
+        """From inputs and cotangents of the outputs to those of some inputs."""
+        return self._derivative(tuple(wrt), forward=False)
+
+    def pushforward(self, wrt: Sequence[int]) -> Flat:
+        """From inputs and tangents of some of them to those of the outputs."""
+        return self._derivative(tuple(wrt), forward=True)
+
+    def _derivative(self, wrt: tuple[int, ...], forward: bool) -> Flat:
+        if (wrt, forward) not in self._derived:
+            make = self.kernel.pushforward if forward else self.kernel.pullback
+            kernel = make([self.names[i] for i in wrt])
+            self._derived[wrt, forward] = Flat(kernel, Origin(self, wrt, forward))
+        return self._derived[wrt, forward]
+
+    def transposed(self, linear: Sequence[int]) -> tuple[Flat, list[int]]:
+        """The transpose of a kernel that is linear in some inputs, and which inputs it takes before
+        the cotangents of the outputs."""
+        if self.origin is not None:
+            of, wrt, forward = self.origin
+            own = len(of.inputs)
+            if min(linear) >= own and forward:
+                return of.pullback([wrt[i - own] for i in linear]), list(range(own))
+            if not forward and list(linear) == list(range(own, len(self.inputs))):
+                return of.pushforward(wrt), list(range(own))
+        return self.pullback(linear), list(range(len(self.inputs)))
+
+
+class Bound:
+    """A program with its robot and whatever else is fixed: finds the kernel for a call."""
+
+    def __init__(
+        self, program: Program[..., Any], robot: Robot, inputs: Sequence[str], fixed: dict[str, Any]
+    ) -> None:
+        if not isinstance(program, Program):
+            raise TypeError(
+                f"function needs a program, got {type(program).__name__}; use pp.program"
+            )
+        self.program, self.robot, self.inputs, self.fixed = program, robot, tuple(inputs), fixed
+        self.shapes = {name: robot.parameter(name).shape for name in inputs}
+        self._check(fixed)
+        self.key = f"{program.name} #{next(_numbers)}"
+        bounds[self.key] = self
+        self.packs: dict[str, Callable[[list[Any]], Any]] = {}
+        """How the results of each kernel, by its key, are packed."""
+        self._flats: dict[Any, Flat] = {}
+
+    def _check(self, names: Mapping[str, Any]) -> None:
+        for name in names:
+            if name not in self.program.parameters and name not in self.inputs:
+                known = ", ".join((*self.program.parameters, *self.inputs))
+                raise TypeError(f"{self.program.name} has no argument {name!r}; it has {known}")
+
+    def arguments(self, args: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
+        """What a call gives, by name, in the order of the kernel."""
+        own = self.program.parameters
+        free = [name for name in own if name not in self.fixed]
+        places = [n for n in free if own[n].kind is not own[n].KEYWORD_ONLY]
+        places += [n for n in self.inputs if n not in self.fixed]
+        if len(args) > len(places):
+            raise TypeError(
+                f"{self.program.name} takes {len(places)} arrays ({', '.join(places)}), "
+                f"got {len(args)}"
+            )
+        self._check(named)
+        given = dict(zip(places, args, strict=False))
+        twice = set(given) & set(named)
+        if twice:
+            raise TypeError(f"{self.program.name}: {min(twice)!r} was given twice")
+        given = {**self.fixed, **given, **named}
+        for name in (*own, *self.inputs):
+            if name not in given and (name in self.inputs or own[name].default is own[name].empty):
+                raise TypeError(
+                    f"{self.program.name} misses {name!r}; it takes {', '.join(places)}"
+                )
+        return {name: given[name] for name in (*own, *self.inputs) if name in given}
+
+    def split(self, given: Mapping[str, Any]) -> tuple[dict[str, Any], list[tuple[str, str, Any]]]:
+        """Options apart from arrays, these each with its argument and its key in a mapping."""
+        options: dict[str, Any] = {}
+        arrays: list[tuple[str, str, Any]] = []
+        for name, value in given.items():
+            if name not in self.inputs and self.program.is_option(name, value):
+                options[name] = frozen(value)
+            elif isinstance(value, Mapping):
+                arrays += [(name, key, x) for key, x in value.items()]
+            else:
+                arrays.append((name, "", value))
+        return options, arrays
+
+    def flat(
+        self, options: dict[str, Any], arrays: Sequence[tuple[str, str, Shape]], dtype: str
+    ) -> Flat:
+        """The kernel for arrays of these shapes and options."""
+        cores = tuple((name, key, self._core(name, key, shape)) for name, key, shape in arrays)
+        how = (tuple(options.items()), cores, dtype)
+        if how not in self._flats:
+            examples: dict[str, Any] = {}
+            for name, key, core in cores:
+                if name in self.inputs:
+                    continue
+                if key:
+                    examples.setdefault(name, {})[key] = np.zeros(core)
+                else:
+                    examples[name] = np.zeros(core)
+            kernel = self.program.compile(
+                self.robot, backend="numpy", dtype=dtype, inputs=self.inputs, **options, **examples
+            )  # which makes no code yet
+            flat = self._flats[how] = Flat(kernel)
+            self.packs[flat.key] = kernel.results.pack
+        return self._flats[how]
+
+    def rank(self, name: str, key: str = "") -> int:
+        """How many axes of an array are its own, the batch before them."""
+        if name in self.shapes:
+            return len(self.shapes[name])
+        return 1 if key else len(self.program.shapes.get(name, ("",)))
+
+    def _core(self, name: str, key: str, shape: Shape) -> Shape:
+        """The shape of an array without its batch, checked."""
+        core = self.shapes.get(name)
+        if core is None:
+            core = shape[-1:] if key else self.program.core(self.robot, name, tuple(shape[-1:]))
+        if tuple(shape[len(shape) - len(core) :]) != core or len(shape) < len(core):
+            wanted = ", ".join(("...", *map(str, core)))
+            raise ValueError(
+                f"{self.program.name}: {key or name} has shape {tuple(shape)}, needs ({wanted})"
+            )
+        return tuple(core)
+
+
+def _first(parts: Sequence[Any]) -> Any:
+    return parts[0]
+
+
+def _leaves(kernel: Kernel) -> list[Leaf]:
+    """Every array that a kernel takes, under a name of its own."""
+    named: dict[str, Leaf] = {}
+    for name, leaf in kernel.parameters:
+        many = (
+            {name: leaf} if isinstance(leaf, Leaf) else {f"{name}[{k}]": x for k, x in leaf.items()}
+        )
+        for own, one in many.items():
+            while own in named:
+                own += "'"
+            named[own] = Leaf(own, one.shape)
+    return list(named.values())

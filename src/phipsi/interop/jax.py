@@ -1,0 +1,186 @@
+"""Programs as functions of JAX arrays, with derivatives of any order in both modes.
+
+    forward = pp.jax.function(pp.forward_dynamics, robot)
+    a = jax.jit(forward)(q, v, tau)  # arrays (…, n) of any leading shape, on the CPU or on a GPU
+
+Under `jit` a call is one operation, a callback that reads and writes XLA's own buffers: nothing is
+copied, on a GPU it runs on XLA's stream, but XLA cannot fuse it with what surrounds it and Python
+is entered once a call. Outside `jit` it is compiled as a function of its own. `grad`, `jvp` and
+`vmap` know it; its derivatives are kernels too, made when first needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from phipsi.interop.arrays import Bound, Flat
+from phipsi.model import Robot
+from phipsi.sweeps import Program
+
+try:
+    import jax
+    import jax.numpy as jnp
+    from jax.core import ShapedArray
+    from jax.experimental.buffer_callback import buffer_callback
+    from jax.extend.core import Primitive
+    from jax.interpreters import ad, batching, mlir
+except ImportError:
+    raise ImportError('pp.jax needs JAX 0.7 or later: pip install "phipsi[jax]"') from None
+
+__all__ = ["function"]
+
+
+def function(
+    program: Program[..., Any], robot: Robot, *, inputs: Sequence[str] = (), **fixed: Any
+) -> Callable[..., Any]:
+    """The program on one robot as a function of arrays, results packed as the program packs them.
+
+    Arguments are the program's without the robot, in its order or by name; those given here are
+    `fixed`. `inputs` names numbers of the robot (see `Robot.parameter`) that become arguments after
+    the others. The number type is that of the arrays, float64 if any is; without
+    `jax_enable_x64` it is float32.
+
+    >>> import jax, phipsi as pp
+    >>> robot = pp.robots.double_pendulum()
+    >>> energy = pp.jax.function(pp.potential_energy, robot)
+    >>> jax.grad(lambda q: energy(q).sum())(jax.numpy.zeros((5, 2))).shape
+    (5, 2)
+    """
+    bound = Bound(program, robot, inputs, fixed)
+
+    def call(*args: Any, **named: Any) -> Any:
+        options, arrays = bound.split(bound.arguments(args, named))
+        values = _alike(program.name, arrays)
+        shapes = [(name, key, x.shape) for (name, key, _), x in zip(arrays, values, strict=True)]
+        flat = bound.flat(options, shapes, values[0].dtype.name)
+        flat.batch([x.shape for x in values])
+        return bound.packs[flat.key](list(_kernel.bind(*values, flat=flat)))
+
+    call.__name__, call.__doc__ = program.name, program.__doc__
+    return call
+
+
+def _alike(name: str, arrays: list[tuple[str, str, Any]]) -> list[jax.Array]:
+    """Every array as JAX's, all of one number type; plain numbers follow."""
+    values = [jnp.asarray(x) for _, _, x in arrays]
+    for (argument, key, _), x in zip(arrays, values, strict=True):
+        float16 = jnp.issubdtype(x.dtype, jnp.floating) and x.dtype.itemsize < 4
+        if float16 or not (jnp.issubdtype(x.dtype, jnp.floating) or x.dtype.kind in "iub"):
+            raise TypeError(f"{name}: {key or argument} is {x.dtype}, needs float32 or float64")
+    kinds = {
+        x.dtype
+        for x, (_, _, given) in zip(values, arrays, strict=True)
+        if x.dtype.kind == "f" and hasattr(given, "dtype")
+    }
+    dtype = jnp.float32 if kinds == {jnp.dtype("float32")} else jnp.result_type(float)
+    return [x.astype(dtype) for x in values]
+
+
+_kernel = Primitive("phipsi")
+"""A kernel as an operation of JAX; its parameter `flat` says which."""
+
+_kernel.multiple_results = True
+
+
+@_kernel.def_impl
+def _(*values: Any, flat: Flat) -> Any:
+    if "jitted" not in vars(flat):
+        vars(flat)["jitted"] = jax.jit(partial(_kernel.bind, flat=flat))
+    return vars(flat)["jitted"](*values)
+
+
+@_kernel.def_abstract_eval
+def _(*values: Any, flat: Flat) -> Any:
+    batch = flat.batch([x.shape for x in values])
+    dtype = np.dtype(flat.kernel.dtype)
+    return [ShapedArray((*batch, *shape), dtype) for shape in flat.outputs]
+
+
+# ---- running -----------------------------------------------------------------------------------
+
+
+def _on_cpu(flat: Flat, ctx: Any, results: Any, *values: Any) -> None:
+    flat.on().run([np.asarray(x) for x in values], out=[np.asarray(y) for y in results])
+
+
+def _on_cuda(flat: Flat, ctx: Any, results: Any, *values: Any) -> None:
+    kernel = flat.on("cuda")  # which says so where CuPy is missing
+    import cupy
+
+    with cupy.cuda.ExternalStream(ctx.stream):
+        arrays, targets = ([cupy.asarray(x) for x in xs] for xs in (values, results))
+    with arrays[0].device, cupy.cuda.ExternalStream(ctx.stream):
+        kernel.run(arrays, out=targets)
+
+
+def _lowered(run: Callable[..., None]) -> Any:
+    def called(*values: Any, flat: Flat) -> Any:
+        batch = flat.batch([x.shape for x in values])
+        kinds = [jax.ShapeDtypeStruct((*batch, *s), flat.kernel.dtype) for s in flat.outputs]
+        return buffer_callback(partial(run, flat), kinds)(*values)
+
+    return mlir.lower_fun(called, multiple_results=True)
+
+
+mlir.register_lowering(_kernel, _lowered(_on_cpu), platform="cpu")
+mlir.register_lowering(_kernel, _lowered(_on_cuda), platform="cuda")
+
+
+# ---- batches and derivatives -------------------------------------------------------------------
+
+
+def _batched(values: Any, axes: Any, *, flat: Flat) -> Any:
+    """A batch more in front of those there are."""
+    leads = [flat.lead(i, x.shape) for i, x in enumerate(values)]
+    deepest = max(len(n) - (at is not None) for n, at in zip(leads, axes, strict=True))
+    moved = []
+    for x, lead, at in zip(values, leads, axes, strict=True):
+        if at is not None:
+            x = jnp.moveaxis(x, at, 0)
+            x = jnp.expand_dims(x, tuple(range(1, deepest - len(lead) + 2)))
+        moved.append(x)
+    results = _kernel.bind(*moved, flat=flat)
+    return results, [0] * len(results)
+
+
+def _jvp(primals: Any, tangents: Any, *, flat: Flat) -> Any:
+    wrt = [i for i, t in enumerate(tangents) if type(t) is not ad.Zero]
+    rates = [tangents[i] for i in wrt]
+    return (
+        _kernel.bind(*primals, flat=flat),
+        _kernel.bind(*primals, *rates, flat=flat.pushforward(wrt)),
+    )
+
+
+def _transposed(cotangents: Any, *values: Any, flat: Flat) -> Any:
+    """The transpose in the inputs that have no value, in which the kernel is linear."""
+    linear = [i for i, x in enumerate(values) if ad.is_undefined_primal(x)]
+    transpose, used = flat.transposed(linear)
+    known = (values[i] for i in used)  # a value that there is not makes no difference: zeros do
+    known = (
+        jnp.zeros(x.aval.shape, x.aval.dtype) if ad.is_undefined_primal(x) else x for x in known
+    )
+    given = (ad.instantiate_zeros(c) for c in cotangents)
+    found = _kernel.bind(*known, *given, flat=transpose)
+    results: list[Any] = [None] * len(values)
+    for i, y in zip(linear, found, strict=True):
+        results[i] = _summed(y, values[i].aval.shape)
+    return results
+
+
+def _summed(x: Any, shape: tuple[int, ...]) -> Any:
+    """The transpose of spreading an array of this shape over a batch."""
+    if x.shape == shape:
+        return x
+    lead = x.ndim - len(shape)
+    spread = tuple(i for i, n in enumerate(shape) if n == 1 and x.shape[lead + i] != 1)
+    return x.sum((*range(lead), *(lead + i for i in spread))).reshape(shape)
+
+
+batching.primitive_batchers[_kernel] = _batched
+ad.primitive_jvps[_kernel] = _jvp
+ad.primitive_transposes[_kernel] = _transposed
