@@ -142,6 +142,17 @@ class Cuda:
                 return False
         return True
 
+    def at(self, rows: int, places: Sequence[tuple[int, int]], device: int, stream: int) -> None:
+        """Run on addresses: for every input, then every result where it is on the device, and how
+        many numbers its rows are apart (0: one row for all)."""
+        if rows:
+            given = [rows, *(x for place in places for x in place), 0]
+            if self._here() == device:
+                self._launched(self._code(device), given, stream)
+            else:
+                with cupy_module().cuda.Device(device):
+                    self._launched(self._code(device), given, stream)
+
     def entry(self, pack: Callable[[Any], Any], fallback: Callable[..., Any]) -> Any:
         """A function that answers quickly what it can, and leaves the rest to `fallback`."""
 
@@ -188,9 +199,9 @@ class Cuda:
                     y[...] = made
         return results if out is None else out
 
-    def _launched(self, code: Code, given: list[int]) -> None:
+    def _launched(self, code: Code, given: list[int], stream: int | None = None) -> None:
         try:
-            code.launch(given, self._stream().ptr)
+            code.launch(given, self._stream().ptr if stream is None else stream)
         except MemoryError:
             raise self._too_large("its workspace does") from None
 

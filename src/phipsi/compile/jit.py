@@ -20,7 +20,12 @@ if hasattr(os, "register_at_fork"):  # a child would wait for ever for a thread 
 
 @once
 def target() -> tuple[str, str, str]:
-    """Triple, processor and features of this machine."""
+    """Triple, processor and features of this machine.
+
+    Scheduling after registers are allocated, which LLVM does for some processors (Zen), takes most
+    of the time of code with many loads and stores and gains nothing: it is left out.
+    """
+    llvm.set_option("phipsi", "-disable-post-ra")
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     features = llvm.get_host_cpu_features()

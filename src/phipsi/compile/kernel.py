@@ -242,6 +242,11 @@ class Kernel:
             self._shorten()
         return result
 
+    def at(self, rows: int, places: Sequence[tuple[int, int]], device: int, stream: int) -> None:
+        """Run on a CUDA device and stream, on addresses: for every input, then every result where
+        it is and how many numbers its rows are apart (0: one row for all)."""
+        self._cuda.at(rows, places, device, stream)
+
     def run(self, values: Sequence[Any], *, out: Any = None) -> Any:
         """Run on one value per leaf, in order."""
         targets = out if isinstance(out, (list, tuple)) else (out,)

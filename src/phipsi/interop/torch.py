@@ -12,6 +12,7 @@ one operation; its derivatives are kernels too, made when first needed.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -139,16 +140,25 @@ def _plain(kernel: str, tensors: Sequence[torch.Tensor]) -> tuple[torch.Tensor, 
 
 def _run_cuda(flat: Flat, tensors: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
     """The same on a GPU, on PyTorch's current stream; results are in PyTorch's memory."""
-    kernel = flat.on("cuda")  # which says so where CuPy is missing
-    import cupy
-
     first = tensors[0]
     batch = flat.lead(0, first.shape)
+    rows, device = prod(batch), first.device
     results = tuple(first.new_empty((*batch, *shape)) for shape in flat.outputs)
-    stream = torch.cuda.current_stream(first.device).cuda_stream
-    with cupy.cuda.Device(first.device.index), cupy.cuda.ExternalStream(stream):
-        kernel.run([x.detach() for x in tensors], out=list(results))
+    lines = [_in_rows(x, len(batch)) for x in tensors]
+    places = [
+        (x.data_ptr(), prod(core) * own) for (x, own), core in zip(lines, flat.inputs, strict=True)
+    ]
+    places += [(y.data_ptr(), prod(core)) for y, core in zip(results, flat.outputs, strict=True)]
+    stream = torch.cuda.current_stream(device).cuda_stream
+    flat.on("cuda").at(rows, places, device.index, stream)
     return results
+
+
+def _in_rows(x: torch.Tensor, axes: int) -> tuple[torch.Tensor, bool]:
+    """A tensor with one row behind the other, or of one row only, and whether each has its own."""
+    if any(x.stride()[:axes]):
+        return x.contiguous(), True
+    return x[(0,) * axes].contiguous() if x.numel() else x, False
 
 
 _run: Callable[..., Any] = torch.compiler.disable(_plain)
@@ -160,17 +170,27 @@ _run: Callable[..., Any] = torch.compiler.disable(_plain)
 
 def _called(kernel: str, tensors: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
     """The kernel on tensors whose batch shapes go together."""
-    compiling = torch.compiler.is_compiling()
-    cores = _cores(kernel)
-    if compiling:
+    if not torch.compiler.is_compiling():
+        batch = flats[kernel].batch([x.shape for x in tensors])
+        cores = flats[kernel].inputs
+        return _Call.apply(kernel, *_wide(tensors, batch, cores))
+    if torch._C._are_functorch_transforms_active():
+        return _Call.apply(kernel, *_wide(tensors, None, _cores(kernel)))
+    return _operated(kernel, tensors)
+
+
+def _operated(kernel: str, tensors: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
+    """The same as one operation for torch.compile."""
+    wide = _wide(tensors, None, _cores(kernel))
+    return tuple(_operation(kernel, wide))  # pyright: ignore[reportCallIssue]
+
+
+def _wide(tensors: Sequence[torch.Tensor], batch: Any, cores: Any) -> list[torch.Tensor]:
+    """Every tensor over the whole batch, of which shapes that are only symbols tell too."""
+    if batch is None:
         leads = (x.shape[: x.dim() - len(core)] for x, core in zip(tensors, cores, strict=True))
         batch = torch.broadcast_shapes(*leads)
-    else:
-        batch = flats[kernel].batch([x.shape for x in tensors])
-    wide = [x.expand((*batch, *core)) for x, core in zip(tensors, cores, strict=True)]
-    if compiling and not torch._C._are_functorch_transforms_active():
-        return tuple(_operation(kernel, wide))  # pyright: ignore[reportCallIssue]
-    return _Call.apply(kernel, *wide)
+    return [x.expand((*batch, *core)) for x, core in zip(tensors, cores, strict=True)]
 
 
 class _Call(torch.autograd.Function):
@@ -188,7 +208,7 @@ class _Call(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *cotangents: torch.Tensor) -> Any:
-        return None, *_gradients(ctx, ctx.needs_input_grad[1:], cotangents)
+        return None, *_gradients(_called, ctx, ctx.needs_input_grad[1:], cotangents)
 
     @staticmethod
     def jvp(ctx: Any, *tangents: Any) -> Any:
@@ -208,10 +228,12 @@ class _Call(torch.autograd.Function):
         return results, (0,) * len(results)
 
 
-def _gradients(ctx: Any, needed: Sequence[bool], cotangents: Sequence[torch.Tensor]) -> list[Any]:
+def _gradients(
+    call: Any, ctx: Any, needed: Sequence[bool], cotangents: Sequence[torch.Tensor]
+) -> list[Any]:
     wrt = tuple(i for i, asked in enumerate(needed) if asked)
     tensors = ctx.saved_tensors
-    found = _called(_derivative(ctx.kernel, wrt, False), [*tensors, *cotangents])
+    found = call(_derivative(ctx.kernel, wrt, False), [*tensors, *cotangents])
     gradients: list[Any] = [None] * len(tensors)
     for i, x in zip(wrt, found, strict=True):
         gradients[i] = x
@@ -236,7 +258,7 @@ def _keep(ctx: Any, inputs: Any, output: Any) -> None:
 
 
 def _backward(ctx: Any, cotangents: list[torch.Tensor]) -> Any:
-    return None, _gradients(ctx, ctx.needs_input_grad[1], cotangents)
+    return None, _gradients(_operated, ctx, ctx.needs_input_grad[1], cotangents)
 
 
 _operation.register_autograd(_backward, setup_context=_keep)
