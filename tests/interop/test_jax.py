@@ -144,3 +144,18 @@ def test_mistakes_are_said_in_a_sentence(given: Any, message: str) -> None:
     f = ours.function(pp.forward_dynamics, PENDULUM)
     with pytest.raises((TypeError, ValueError), match=message):
         jax.jit(f)(*given(jnp.zeros((3, 2))))
+
+
+def test_without_jit_and_with_plain_numbers() -> None:
+    f = ours.function(pp.kinetic_energy, PENDULUM)
+    q = jnp.ones((3, 2), "float32")
+    with jax.disable_jit():
+        plain = f(q, q)
+    np.testing.assert_allclose(plain, f(q, q))
+
+    @pp.program(shapes={"k": ()})
+    def scaled(robot: Any, q: Any, k: Any) -> Any:
+        return k * q
+
+    g = ours.function(scaled, PENDULUM)
+    assert g(q, 2.0).dtype == jax.jit(g)(q, 2.0).dtype == jnp.float32

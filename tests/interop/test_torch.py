@@ -195,3 +195,74 @@ def test_what_is_no_program_is_refused() -> None:
         ours.function(pp.mass_matrix, PENDULUM)(torch.zeros(2), w=1.0)
     with pytest.raises(TypeError, match="mass_matrix: 'q' was given twice"):
         ours.function(pp.mass_matrix, PENDULUM)(torch.zeros(2), q=1.0)
+
+
+def test_kernels_are_found_again_by_their_keys() -> None:
+    """Code that PyTorch keeps on disk knows derivatives by key alone, in any process."""
+    from phipsi.interop.arrays import Flat
+
+    f = ours.function(pp.forward_dynamics, PENDULUM)
+    q, v, tau = torch.randn(3, 4, 2, dtype=torch.float64)
+    f(q, v, tau)
+    again = ours.function(pp.forward_dynamics, PENDULUM)
+    again(q, v, tau)
+    key = ours._planned(*_asked(f, q, v, tau))
+    assert key == ours._planned(*_asked(again, q, v, tau))
+    flat = Flat.of(key)
+    second = Flat.of(f"{key}/r0,2/f1")
+    assert second is flat.pullback((0, 2)).pushforward((1,))
+    with pytest.raises(KeyError, match="no kernel"):
+        Flat.of("forward_dynamics 0/r0")
+
+
+def _asked(function: Any, *tensors: Any) -> Any:
+    bound = next(c.cell_contents for c in function.__closure__ if hasattr(c.cell_contents, "packs"))
+    names = tuple((name, "") for name in ("q", "v", "tau"))
+    return bound.key, ((), names, tuple(tuple(x.shape[-1:]) for x in tensors), "float64"), False
+
+
+def test_threads_share_a_function() -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    f = ours.function(pp.inverse_dynamics, PENDULUM)
+    q = torch.randn(3, 2, dtype=torch.float64, requires_grad=True)
+
+    def gradient(_: int) -> Any:
+        return torch.autograd.grad(f(q, q, q).sum(), q)[0]
+
+    with ThreadPoolExecutor(6) as pool:
+        found = list(pool.map(gradient, range(6)))
+    assert all(torch.equal(x, found[0]) for x in found)
+
+
+def test_what_records_operations_records_ours() -> None:
+    f = ours.function(pp.forward_dynamics, PENDULUM)
+    q, v, w = torch.randn(3, 2, dtype=torch.float64)
+    _, linear = torch.func.linearize(lambda v: f(q, v, v), v)
+    _, expected = torch.func.jvp(lambda v: f(q, v, v), (v,), (w,))
+    torch.testing.assert_close(linear(w), expected)
+
+
+def test_arrays_that_are_no_tensors_are_copied() -> None:
+    f = ours.function(pp.forward_dynamics, PENDULUM)
+    q = torch.zeros(2, dtype=torch.float64, requires_grad=True)
+    v = np.ones(2)
+    before = torch.autograd.grad(f(q, v, q).sum(), q)[0]
+    result = f(q, v, q).sum()
+    v += 1.0
+    torch.testing.assert_close(torch.autograd.grad(result, q)[0], before)
+
+
+def test_options_of_equal_value_are_told_apart() -> None:
+    @pp.program(static=("k",))
+    def told(robot: Any, q: Any, k: Any) -> Any:
+        return q * (2.0 if k is True else 3.0)
+
+    f = ours.function(told, PENDULUM)
+    q = torch.ones(2, dtype=torch.float64)
+    assert f(q, k=1)[0] == 3.0 and f(q, k=True)[0] == 2.0
+
+
+def test_programs_that_look_at_their_results_are_in_double_precision() -> None:
+    f = ours.function(pp.operational_inertia, pp.robots.puma560(), frames="tool")
+    assert f(torch.zeros(2, 6)).dtype == torch.float64

@@ -147,11 +147,13 @@ class Cuda:
         many numbers its rows are apart (0: one row for all)."""
         if rows:
             given = [rows, *(x for place in places for x in place), 0]
-            if self._here() == device:
-                self._launched(self._code(device), given, stream)
-            else:
-                with cupy_module().cuda.Device(device):
-                    self._launched(self._code(device), given, stream)
+            with cupy_module().cuda.Device(device):
+                code = self._code(device)
+                if not code.work:
+                    self._launched(code, given, stream)
+                    return
+                with cupy_module().cuda.ExternalStream(stream, device):  # whose workspace it is
+                    self._launched(code, given)
 
     def entry(self, pack: Callable[[Any], Any], fallback: Callable[..., Any]) -> Any:
         """A function that answers quickly what it can, and leaves the rest to `fallback`."""

@@ -6,8 +6,10 @@ derivatives made when asked for, each a `Flat` again: so derivatives of any orde
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from hashlib import sha256
 from itertools import count
 from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
@@ -22,7 +24,9 @@ from phipsi.sweeps.arguments import frozen
 Shape = tuple[int, ...]
 
 _numbers = count()
-flats: WeakValueDictionary[str, Flat] = WeakValueDictionary()
+_lock = threading.RLock()
+"""Held while a kernel is made: one thread makes it, others wait."""
+_flats: WeakValueDictionary[str, Flat] = WeakValueDictionary()
 bounds: WeakValueDictionary[str, Bound] = WeakValueDictionary()
 """What there is, by the key that traces of other libraries know it by."""
 
@@ -36,7 +40,11 @@ class Origin(NamedTuple):
 
 
 class Flat:
-    """A kernel from arrays to arrays, neither by name; a single result comes alone."""
+    """A kernel from arrays to arrays, neither by name; a single result comes alone.
+
+    Its key tells its content, and of a derivative of which kernel it is: compiled code that other
+    libraries keep on disk finds it again in another process.
+    """
 
     def __init__(self, kernel: Kernel, origin: Origin | None = None) -> None:
         given, leaves = _leaves(kernel), kernel.results.leaves
@@ -47,10 +55,32 @@ class Flat:
         self.names = tuple(leaf.name for leaf in given)
         self.inputs = tuple(leaf.shape for leaf in given)
         self.outputs = tuple(leaf.shape for leaf in leaves)
-        self.key = f"{kernel.name} #{next(_numbers)}"
-        flats[self.key] = self
+        if origin is None:
+            what = (self.inputs, self.outputs, kernel.dtype)
+            digest = sha256(f"{kernel.graph.digest} {what}".encode()).hexdigest()
+            self.key = f"{kernel.name} {digest}"
+        else:
+            way = "f" if origin.forward else "r"
+            self.key = f"{origin.of.key}/{way}{','.join(map(str, origin.wrt))}"
         self._backends: dict[str, Kernel] = {}
         self._derived: dict[tuple[tuple[int, ...], bool], Flat] = {}
+
+    @staticmethod
+    def known(flat: Flat) -> Flat:
+        """The one of this content that is known by its key."""
+        return _flats.setdefault(flat.key, flat)
+
+    @staticmethod
+    def of(key: str) -> Flat:
+        """The one with this key, made again if it is a derivative."""
+        found = _flats.get(key)
+        if found is None:
+            root, _, last = key.rpartition("/")
+            if not root:
+                raise KeyError(f"there is no kernel {key!r} in this process")
+            wrt = tuple(int(i) for i in last[1:].split(",") if i)
+            found = Flat.of(root)._derivative(wrt, last[0] == "f")
+        return found
 
     def __repr__(self) -> str:
         return f"<{self.kernel.name}>"
@@ -86,11 +116,13 @@ class Flat:
         return self._derivative(tuple(wrt), forward=True)
 
     def _derivative(self, wrt: tuple[int, ...], forward: bool) -> Flat:
-        if (wrt, forward) not in self._derived:
-            make = self.kernel.pushforward if forward else self.kernel.pullback
-            kernel = make([self.names[i] for i in wrt])
-            self._derived[wrt, forward] = Flat(kernel, Origin(self, wrt, forward))
-        return self._derived[wrt, forward]
+        with _lock:
+            if (wrt, forward) not in self._derived:
+                make = self.kernel.pushforward if forward else self.kernel.pullback
+                kernel = make([self.names[i] for i in wrt])
+                found = Flat.known(Flat(kernel, Origin(self, wrt, forward)))
+                self._derived[wrt, forward] = found
+            return self._derived[wrt, forward]
 
     def transposed(self, linear: Sequence[int]) -> tuple[Flat, list[int]]:
         """The transpose of a kernel that is linear in some inputs, and which inputs it takes before
@@ -115,8 +147,9 @@ class Bound:
             raise TypeError(
                 f"function needs a program, got {type(program).__name__}; use pp.program"
             )
-        self.program, self.robot, self.inputs, self.fixed = program, robot, tuple(inputs), fixed
-        self.shapes = {name: robot.parameter(name).shape for name in inputs}
+        self.program, self.robot, self.fixed = program, robot, fixed
+        self.inputs = (inputs,) if isinstance(inputs, str) else tuple(inputs)
+        self.shapes = {name: robot.parameter(name).shape for name in self.inputs}
         self._check(fixed)
         self.key = f"{program.name} #{next(_numbers)}"
         bounds[self.key] = self
@@ -172,22 +205,26 @@ class Bound:
     ) -> Flat:
         """The kernel for arrays of these shapes and options."""
         cores = tuple((name, key, self._core(name, key, shape)) for name, key, shape in arrays)
-        how = (tuple(options.items()), cores, dtype)
-        if how not in self._flats:
-            examples: dict[str, Any] = {}
-            for name, key, core in cores:
-                if name in self.inputs:
-                    continue
-                if key:
-                    examples.setdefault(name, {})[key] = np.zeros(core)
-                else:
-                    examples[name] = np.zeros(core)
-            kernel = self.program.compile(
-                self.robot, backend="numpy", dtype=dtype, inputs=self.inputs, **options, **examples
-            )  # which makes no code yet
-            flat = self._flats[how] = Flat(kernel)
-            self.packs[flat.key] = kernel.results.pack
-        return self._flats[how]
+        kinds = tuple(type(x) for x in options.values())
+        how = (tuple(options.items()), kinds, cores, dtype)
+        with _lock:
+            return self._flats.get(how) or self._made(how, options, cores, dtype)
+
+    def _made(self, how: Any, options: dict[str, Any], cores: Any, dtype: str) -> Flat:
+        examples: dict[str, Any] = {}
+        for name, key, core in cores:
+            if name in self.inputs:
+                continue
+            if key:
+                examples.setdefault(name, {})[key] = np.zeros(core)
+            else:
+                examples[name] = np.zeros(core)
+        kernel = self.program.compile(
+            self.robot, backend="numpy", dtype=dtype, inputs=self.inputs, **options, **examples
+        )  # which makes no code yet
+        flat = self._flats[how] = Flat.known(Flat(kernel))
+        self.packs[flat.key] = kernel.results.pack
+        return flat
 
     def rank(self, name: str, key: str = "") -> int:
         """How many axes of an array are its own, the batch before them."""

@@ -54,7 +54,7 @@ def function(
 
     def call(*args: Any, **named: Any) -> Any:
         options, arrays = bound.split(bound.arguments(args, named))
-        values = _alike(program.name, arrays)
+        values = _alike(program.name, arrays, double=program.verify is not None)
         shapes = [(name, key, x.shape) for (name, key, _), x in zip(arrays, values, strict=True)]
         flat = bound.flat(options, shapes, values[0].dtype.name)
         flat.batch([x.shape for x in values])
@@ -64,7 +64,7 @@ def function(
     return call
 
 
-def _alike(name: str, arrays: list[tuple[str, str, Any]]) -> list[jax.Array]:
+def _alike(name: str, arrays: list[tuple[str, str, Any]], double: bool) -> list[jax.Array]:
     """Every array as JAX's, all of one number type; plain numbers follow."""
     values = [jnp.asarray(x) for _, _, x in arrays]
     for (argument, key, _), x in zip(arrays, values, strict=True):
@@ -74,9 +74,10 @@ def _alike(name: str, arrays: list[tuple[str, str, Any]]) -> list[jax.Array]:
     kinds = {
         x.dtype
         for x, (_, _, given) in zip(values, arrays, strict=True)
-        if x.dtype.kind == "f" and hasattr(given, "dtype")
+        if x.dtype.kind == "f" and hasattr(given, "dtype") and not x.weak_type
     }
-    dtype = jnp.float32 if kinds == {jnp.dtype("float32")} else jnp.result_type(float)
+    single = kinds == {jnp.dtype("float32")} and not double
+    dtype = jnp.float32 if single else jnp.result_type(float)
     return [x.astype(dtype) for x in values]
 
 
@@ -90,7 +91,8 @@ _kernel.multiple_results = True
 def _(*values: Any, flat: Flat) -> Any:
     if "jitted" not in vars(flat):
         vars(flat)["jitted"] = jax.jit(partial(_kernel.bind, flat=flat))
-    return vars(flat)["jitted"](*values)
+    with jax.disable_jit(False):
+        return vars(flat)["jitted"](*values)
 
 
 @_kernel.def_abstract_eval
@@ -114,11 +116,12 @@ def _on_cuda(flat: Flat, ctx: Any, results: Any, *values: Any) -> None:
     with cupy.cuda.ExternalStream(ctx.stream):
         arrays, targets = ([cupy.asarray(x) for x in xs] for xs in (values, results))
     with arrays[0].device, cupy.cuda.ExternalStream(ctx.stream):
-        kernel.run(arrays, out=targets)
+        kernel(*arrays, out=targets)
 
 
-def _lowered(run: Callable[..., None]) -> Any:
+def _lowered(run: Callable[..., None], backend: str | None = None) -> Any:
     def called(*values: Any, flat: Flat) -> Any:
+        flat.on(backend)  # what is missing is said here, and not within a callback
         batch = flat.batch([x.shape for x in values])
         kinds = [jax.ShapeDtypeStruct((*batch, *s), flat.kernel.dtype) for s in flat.outputs]
         return buffer_callback(partial(run, flat), kinds)(*values)
@@ -127,7 +130,7 @@ def _lowered(run: Callable[..., None]) -> Any:
 
 
 mlir.register_lowering(_kernel, _lowered(_on_cpu), platform="cpu")
-mlir.register_lowering(_kernel, _lowered(_on_cuda), platform="cuda")
+mlir.register_lowering(_kernel, _lowered(_on_cuda, "cuda"), platform="cuda")
 
 
 # ---- batches and derivatives -------------------------------------------------------------------

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from phipsi.interop.arrays import Bound, Flat, bounds, flats
+from phipsi.interop.arrays import Bound, Flat, bounds
 from phipsi.model import Robot
 from phipsi.sweeps import Program
 
@@ -50,12 +50,13 @@ def function(
 
     def call(*args: Any, **named: Any) -> Any:
         options, arrays = bound.split(bound.arguments(args, named))
-        tensors = _alike(program.name, arrays)
+        tensors = _alike(program.name, arrays, double=program.verify is not None)
         dtype = "float32" if tensors[0].dtype == torch.float32 else "float64"
         names = tuple((name, key) for name, key, _ in arrays)
         ranks = _ranks(bound.key, names)
         shapes = tuple(
-            tuple(x.shape[-r:] if r else ()) for x, r in zip(tensors, ranks, strict=True)
+            tuple(len(range(n)) for n in (x.shape[-r:] if r else ()))  # numbers, not symbols
+            for x, r in zip(tensors, ranks, strict=True)
         )
         how = (tuple(options.items()), names, shapes, dtype)
         kernel = _planned(bound.key, how, torch.compiler.is_compiling())
@@ -65,8 +66,8 @@ def function(
     return call
 
 
-def _alike(name: str, arrays: list[tuple[str, str, Any]]) -> list[torch.Tensor]:
-    """Every array as a tensor, all on one device and of one number type."""
+def _alike(name: str, arrays: list[tuple[str, str, Any]], double: bool) -> list[torch.Tensor]:
+    """Every array as a tensor, all on one device and of one number type; others are copied."""
     given = {key or name: x for name, key, x in arrays if isinstance(x, torch.Tensor)}
     for what, key, x in arrays:
         if isinstance(x, (list, tuple)) and any(isinstance(e, torch.Tensor) for e in x):
@@ -75,7 +76,8 @@ def _alike(name: str, arrays: list[tuple[str, str, Any]]) -> list[torch.Tensor]:
     for what, x in given.items():
         if x.is_complex() or (x.is_floating_point() and x.dtype not in _FLOATS):
             raise TypeError(f"{name}: {what} is {x.dtype}, needs torch.float32 or torch.float64")
-    dtype = torch.float32 if kinds == {torch.float32} else torch.float64
+    single = kinds == {torch.float32} and not double
+    dtype = torch.float32 if single else torch.float64
     devices = {str(x.device): what for what, x in given.items()}
     if len(devices) > 1:
         where = ", ".join(f"{what} on {device}" for device, what in devices.items())
@@ -83,7 +85,11 @@ def _alike(name: str, arrays: list[tuple[str, str, Any]]) -> list[torch.Tensor]:
     device = next(iter(devices), "cpu")
     if not device.startswith(("cpu", "cuda")):
         raise ValueError(f"{name}: tensors are on {device}, needs the CPU or a CUDA device")
-    return [torch.as_tensor(x, dtype=dtype, device=device) for _, _, x in arrays]
+    how: dict[str, Any] = {"dtype": dtype, "device": device}
+    return [
+        x.to(**how) if isinstance(x, torch.Tensor) else torch.as_tensor(x, **how).clone()
+        for _, _, x in arrays
+    ]
 
 
 # ---- kernels by their keys, which is how traces of PyTorch know them ---------------------------
@@ -112,22 +118,22 @@ def _planned(bound: str, how: Any, compiling: bool) -> str:
 
 @torch.compiler.assume_constant_result
 def _cores(kernel: str) -> tuple[tuple[int, ...], ...]:
-    return flats[kernel].inputs
+    return Flat.of(kernel).inputs
 
 
 @torch.compiler.assume_constant_result
 def _derivative(kernel: str, wrt: tuple[int, ...], forward: bool) -> str:
-    flat = flats[kernel]
+    flat = Flat.of(kernel)
     return (flat.pushforward(wrt) if forward else flat.pullback(wrt)).key
 
 
 def _plain(kernel: str, tensors: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
     """The kernel on plain tensors of one batch shape."""
-    flat = flats[kernel]
+    flat = Flat.of(kernel)
     if tensors[0].is_cuda:
         return _run_cuda(flat, tensors)
     try:
-        arrays = [x.detach().numpy() for x in tensors]
+        arrays = [x.detach().resolve_neg().numpy() for x in tensors]
     except RuntimeError:
         if any(map(torch._C._functorch.is_legacy_batchedtensor, tensors)):  # pyright: ignore[reportAttributeAccessIssue]
             name = flat.kernel.name
@@ -171,8 +177,8 @@ _run: Callable[..., Any] = torch.compiler.disable(_plain)
 def _called(kernel: str, tensors: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
     """The kernel on tensors whose batch shapes go together."""
     if not torch.compiler.is_compiling():
-        batch = flats[kernel].batch([x.shape for x in tensors])
-        cores = flats[kernel].inputs
+        batch = Flat.of(kernel).batch([x.shape for x in tensors])
+        cores = Flat.of(kernel).inputs
         return _Call.apply(kernel, *_wide(tensors, batch, cores))
     if torch._C._are_functorch_transforms_active():
         return _Call.apply(kernel, *_wide(tensors, None, _cores(kernel)))
@@ -198,11 +204,13 @@ class _Call(torch.autograd.Function):
 
     @staticmethod
     def forward(kernel: str, *tensors: torch.Tensor) -> Any:
+        if torch._C._len_torch_dispatch_stack():  # someone records operations, not numbers
+            return tuple(_operation(kernel, list(tensors)))  # pyright: ignore[reportCallIssue]
         return _run(kernel, tensors)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-        ctx.kernel, ctx.flat = inputs[0], flats[inputs[0]]  # which lives as long as this does
+        ctx.kernel, ctx.flat = inputs[0], Flat.of(inputs[0])  # which lives as long as this does
         ctx.save_for_backward(*inputs[1:])
         ctx.save_for_forward(*inputs[1:])
 
@@ -248,7 +256,7 @@ def _operation(kernel: str, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
 
 @_operation.register_fake
 def _(kernel: str, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
-    flat, first = flats[kernel], tensors[0]
+    flat, first = Flat.of(kernel), tensors[0]
     return [first.new_empty((*flat.lead(0, first.shape), *shape)) for shape in flat.outputs]
 
 
