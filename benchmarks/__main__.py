@@ -15,6 +15,7 @@ from benchmarks.batches import batches
 from benchmarks.chains import chains
 from benchmarks.compilation import compilation, imports
 from benchmarks.constraints import constraints
+from benchmarks.derivatives import derivatives
 from benchmarks.dynamics import forward, inverse
 from benchmarks.inverse_kinematics import inverse_kinematics
 from benchmarks.matrices import bandwidth, mass
@@ -33,7 +34,7 @@ SUBJECTS: dict[str, Callable[[Effort], Section]] = {
     f.__name__: f
     for f in (forward, inverse, operators, narrow, mass, bandwidth, precision, single, batches,
               threads, chains, operational, base_invariant, constraints, inverse_kinematics,
-              split, prices, rollouts, compilation, imports)
+              split, prices, rollouts, derivatives, compilation, imports)
 }  # fmt: skip
 
 

@@ -170,6 +170,7 @@ def test_numbers_of_the_robot_as_inputs(robot: pp.Robot, name: str) -> None:
 LARGE = (
     "coriolis_matrix", "regressor", "mass_matrix_inverse", "active_mass_matrix", "coupling",
     "passive_mass_inverse", "disturbance_jacobian", "mass_matrix_derivative",
+    "hybrid_dynamics_derivatives", "linearize",
 )  # fmt: skip
 """Programs with a loop for every coordinate, which take seconds to compile."""
 

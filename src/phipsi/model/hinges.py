@@ -41,6 +41,8 @@ class HingeKind:
     difference: Callable[[Any, Any, Any], Sequence[Any]]
     rate: Callable[[Any, Any, Any, Any], Motion] = lambda h, q, v, w: Motion.zero()
     """Ḣ* w where the hinge moves with v."""
+    bend: Callable[[Any, Any, Any, Any, Any], Motion] = lambda h, q, u, v, w: Motion.zero()
+    """How Ḣ* w changes where the hinge is displaced by u."""
     rates: tuple[int, ...] = ()
     """For each freedom the number of q that it is the rate of, −1 where there is none."""
     angles: tuple[bool, ...] = ()
@@ -124,6 +126,11 @@ def _universal_columns(h: Any, q: Any) -> tuple[Motion, ...]:
 def _universal_rate(h: Any, q: Any, v: Any, w: Any) -> Motion:
     first = _universal_columns(h, q)[0].angular
     return _angular(rot.cross(first, h.axes[1]) * (v[1] * w[0]))
+
+
+def _universal_bend(h: Any, q: Any, u: Any, v: Any, w: Any) -> Motion:
+    first = _universal_columns(h, q)[0].angular
+    return _angular(rot.cross(rot.cross(first, h.axes[1]), h.axes[1]) * (u[1] * v[1] * w[0]))
 
 
 def _universal_coordinates(h: Any, pose: Transform) -> Sequence[Any]:
@@ -284,6 +291,7 @@ KINDS: dict[str, HingeKind] = {
             "universal", 2, 2, 2,
             pose=_universal_pose, coordinates=_universal_coordinates,
             columns=_universal_columns, forces=_universal_forces, rate=_universal_rate,
+            bend=_universal_bend,
             reversal=Reversal((1, 0), (1, 0)),
             neutral=(0.0, 0.0), advance=_add, difference=_subtract, angles=(True, True),
             rates=(0, 1),

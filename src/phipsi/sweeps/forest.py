@@ -178,11 +178,27 @@ def unrolling(unroll: bool | None) -> Iterator[None]:
         _unroll.reset(token)
 
 
+def may_loop() -> bool:
+    """May what is traced have loops in it?"""
+    return current() is not None and _unroll.get() is not True
+
+
 def looped(robot: Robot) -> bool:
     """Are sweeps over this robot traced as loops?"""
     unroll = _unroll.get()
     many = robot.nb > UNROLLED if unroll is None else not unroll and robot.nb > 0
     return many and current() is not None
+
+
+def shared_paths(robot: Robot) -> tuple[int, int]:
+    """How many pairs of freedoms are on one path to the root, and how many triples with one of them
+    on the paths of both others: the work of joint-space matrices and of their products."""
+    outboard = np.array([h.kind.nv for h in robot.hinges], int)
+    for i, p in reversed(list(enumerate(robot.parents))):
+        if p >= 0:
+            outboard[p] += outboard[i]
+    own = np.array([h.kind.nv for h in robot.hinges], int)
+    return int(own @ outboard), int(own @ outboard**2)
 
 
 def simplest(robot: Robot) -> Robot:

@@ -50,6 +50,38 @@ def blocks(x: Forest, field: str) -> Blocks:
     return [(k.hinge, k.hinge, getattr(k, field)) for k in x.records]
 
 
+def matrix(x: Forest, parts: Blocks) -> Any:
+    """The joint-space matrix (nv, nv) of the given blocks, zero elsewhere."""
+    out = np.full((x.robot.nv, x.robot.nv), 0.0, object)
+    for row, column, block in parts:
+        out[row.v, column.v] = block
+    return out
+
+
+HIGH, WIDE = 2, 8
+"""Rows and columns of a product that are summed at once: one factor stays in the cache, the other
+is read once for so many columns, and a tile is written when it is done."""
+
+
+def product(A: Any, B: Any, start: Any) -> Any:
+    """start + A*B of joint-space matrices (nv, nv), whose zeros take no arithmetic."""
+    out = np.array(start, object)
+    left, right = (np.vectorize(_something, otypes=[bool])(x) for x in (A, B))
+    for j in range(0, len(A), WIDE):
+        columns = slice(j, j + WIDE)
+        for i in range(0, len(A), HIGH):
+            rows = range(len(A))[i : i + HIGH]
+            for k in np.flatnonzero(left[:, rows].any(axis=1) & right[:, columns].any(axis=1)):
+                for row in rows:
+                    if left[k, row]:
+                        out[row, columns] = out[row, columns] + A[k, row] * B[k, columns]
+    return out
+
+
+def _something(x: Any) -> bool:
+    return not (isinstance(x, float) and x == 0.0)
+
+
 def symmetric(x: Forest, upper: Blocks) -> Any:
     """The symmetric joint-space matrix (nv, nv) with the given blocks on and above its diagonal."""
     out = np.full((x.robot.nv, x.robot.nv), 0.0, object)

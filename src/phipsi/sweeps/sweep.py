@@ -10,6 +10,7 @@ is a parent: the world has a record too. It returns the new fields of the body's
     messages(x, up, sent, down)   all of these        both messages of every hinge, in any order
     path(step, x, body, value)    step(k, value)      from one body to the root, φ at each step
     climb(begin, x)               the blocks of H φ X for X block diagonal
+    ascend(begin, meet, x)        meet(k, parts)      from every body to its root, step by step
     reciprocal(answer, meet, x)   a symmetric matrix by unit vectors, each along one path alone
 """
 
@@ -84,6 +85,30 @@ def climb(begin: Callable[[Any], Any], x: Forest) -> Blocks:
             blocks.append((k.hinge, start.hinge, k.H @ value))
             value, i = k.phi @ value, x.parents[i]
     return blocks
+
+
+def ascend(
+    begin: Callable[[Any], tuple[Any, ...]],
+    meet: Callable[[Any, tuple[Any, ...]], tuple[Any, tuple[Any, ...]]],
+    x: Forest,
+) -> Blocks:
+    """What bodies find of what others send towards the root: begin(i) leaves body i, and each body
+    k on the way sees φ times what comes; meet(k, parts) is what it finds, and what it lets on.
+
+    The parts are whatever φ can multiply. Found blocks are (hinge of k, hinge of i, block): a body
+    does not meet its own. O(N · depth).
+    """
+    note("ascend", meet)
+    _bearable(x)
+    found: Blocks = []
+    for i, start in enumerate(x.records):
+        parts, below, i = begin(start), start, x.parents[i]
+        while i >= 0:
+            k = x.records[i]
+            seen, parts = meet(k, tuple(below.phi @ part for part in parts))
+            found.append((k.hinge, start.hinge, seen))
+            below, i = k, x.parents[i]
+    return found
 
 
 def reciprocal(
