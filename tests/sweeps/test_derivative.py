@@ -110,3 +110,57 @@ def test_wrong_names_are_one_sentence() -> None:
         pp.forward_dynamics.derivative("inertia:tail")(robot, *np.zeros((3, 2)))
     with pytest.raises(ValueError, match="no input 'w'; it has q, v, tau"):
         pp.forward_dynamics.compile(robot, backend="numpy").pullback(("w",))
+    for wrong in ((), 3, (3,)):
+        with pytest.raises(TypeError, match="needs names of arguments"):
+            pp.forward_dynamics.derivative(wrong)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ValueError, match="has a name twice"):
+        pp.forward_dynamics.derivative(("q", "q"))
+    with pytest.raises(ValueError, match="external is no array"):
+        pushed = pp.forward_dynamics.derivative("external")
+        pushed(robot, *np.zeros((3, 2)), external={"tool": np.zeros(6)})
+
+
+def test_a_derivative_refuses_where_its_program_does() -> None:
+    arm = pp.robots.seven_axis_arm()
+    frame = list(arm.frames)[-1]
+    with pytest.raises(pp.SingularError):
+        pp.operational_inertia.derivative("q")(arm, arm.neutral(), [frame])
+
+
+def test_kernels_keep_the_order_asked_for() -> None:
+    robot = pp.robots.double_pendulum()
+    kernel = pp.program(lambda robot, q, v: np.sum(2 * q + 3 * v)).compile(robot, backend="numpy")
+    by_v, by_q = kernel.pullback(("v", "q"))(np.zeros(2), np.zeros(2), 1.0)
+    assert by_v.tolist() == [3.0, 3.0] and by_q.tolist() == [2.0, 2.0]
+    (alone,) = kernel.pullback("v")(np.zeros(2), np.zeros(2), 1.0)
+    assert alone.tolist() == [3.0, 3.0]
+
+
+def test_powers_of_nothing() -> None:
+    robot, scalar = pp.robots.double_pendulum(), pp.program(shapes={"x": ()})
+    assert scalar(lambda robot, x: x**1.5).derivative("x")(robot, 0.0) == 0.0
+    assert scalar(lambda robot, x: x**-1.5)(robot, 4.0) == 0.125
+    assert scalar(lambda robot, x: x**2.5).derivative("x")(robot, 4.0) == 20.0
+
+
+def test_a_derivative_remembered_on_disk_is_of_one_program() -> None:
+    """Another program of the same function, with other shapes, is not taken for it."""
+    robot = pp.robots.space_arm()
+    q = State(robot).q
+    assert pp.potential_energy.derivative("q")(robot, q).shape == (robot.nv,)
+    plain = pp.Program(pp.potential_energy.function, shapes={"q": (robot.nq,)})
+    assert plain.derivative("q")(robot, q).shape == (robot.nq,)
+
+
+def test_looped_sweeps_by_numbers_of_the_robot_in_reverse() -> None:
+    """Rounds that read one place twice."""
+    robot = pp.robots.chain(4)
+    total = pp.program(lambda robot, q: np.sum(pp.mass_matrix(robot, q)))
+    q = robot.neutral() + 0.1
+    ways = [
+        total.derivative("inertia:link3", mode=mode).compile(robot, backend="numpy", unroll=unroll)(
+            q
+        )
+        for mode, unroll in (("forward", True), ("reverse", False))
+    ]
+    close(ways[1], ways[0], 1e-12)

@@ -142,12 +142,13 @@ def _is_truth(a: Node) -> bool:
 
 
 def power(a: Node, p: Node) -> Node:
-    """a to the power p: products for whole numbers, a root for ½, else exp(p log a)."""
+    """a to the power p: products for whole numbers and a root for halves, else exp(p log a)."""
     n = p.value
-    if p.op == "const" and n == 0.5:
-        return a.sqrt()
-    if p.op != "const" or not float(n).is_integer():
+    if p.op != "const" or not float(2.0 * n).is_integer():
         return (p * a.log()).exp()
+    if not float(n).is_integer():
+        whole = power(a, a.tracer.lift(abs(n) - 0.5)) * a.sqrt()
+        return whole if n >= 0 else 1.0 / whole
     result, square, k = a.tracer.lift(1.0), a, int(abs(n))
     while k:
         result, square, k = (result * square if k & 1 else result), square * square, k >> 1

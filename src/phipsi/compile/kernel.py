@@ -113,7 +113,7 @@ class Kernel:
         """The scalar program."""
         return self.code.whole
 
-    def pullback(self, wrt: Sequence[str] | None = None) -> Kernel:
+    def pullback(self, wrt: str | Sequence[str] | None = None) -> Kernel:
         """The kernel of gradients by the named arguments (default: all), as a tuple: its arguments
         are those of this one, then for each result how a number varies with it
         (`cotangent:NAME`)."""
@@ -124,7 +124,7 @@ class Kernel:
         results = Structure(tuple(self._leaves[k] for k in numbers), tuple)
         return self._derived("gradient", pullback(self.graph, numbers), given, results)
 
-    def pushforward(self, wrt: Sequence[str] | None = None) -> Kernel:
+    def pushforward(self, wrt: str | Sequence[str] | None = None) -> Kernel:
         """The kernel of the rates of the results where the named arguments (default: all) change:
         its arguments are those of this one, then the rate of each of these (`tangent:NAME`)."""
         from phipsi.compile.derive import pushforward
@@ -149,13 +149,16 @@ class Kernel:
             parameters=(*self.parameters, *more),
         )  # fmt: skip
 
-    def _numbers(self, wrt: Sequence[str] | None) -> list[int]:
-        """The numbers of the named inputs."""
+    def _numbers(self, wrt: str | Sequence[str] | None) -> list[int]:
+        """The numbers of the named inputs, in their order."""
         names = [leaf.name for leaf in self._leaves]
-        for name in wrt or ():
+        wanted = names if wrt is None else [wrt] if isinstance(wrt, str) else list(wrt)
+        for name in wanted:
             if name not in names:
                 raise ValueError(f"{self.name} has no input {name!r}; it has {', '.join(names)}")
-        return [k for k, name in enumerate(names) if wrt is None or name in wrt]
+            if wanted.count(name) > 1:
+                raise ValueError(f"{self.name}: {name!r} is asked for twice")
+        return [names.index(name) for name in wanted] if wrt is not None else [*range(len(names))]
 
     def prepare(self) -> None:
         """Make the machine code for batches now; that for single calls is made at the first one."""

@@ -179,7 +179,7 @@ class _Recorded:
                 written[self._addresses(c, place)] = True
         self.written = written
         self.kept = [
-            [p for p in case.reads if p.array == 0 and written[self._addresses(c, p)].any()]
+            [p for p in dict.fromkeys(case.reads) if p.array == 0 and self._overwritten(c, p)]
             for c, case in enumerate(loop.cases)
         ]
         self.width = max(map(len, self.kept), default=0)
@@ -188,6 +188,10 @@ class _Recorded:
     def _addresses(self, case: int, place: Place) -> np.ndarray:
         """Where a place is in the rounds of a case."""
         return self.loop.indices[place.rows, self.loop.choice == case] + place.column
+
+    def _overwritten(self, case: int, place: Place) -> bool:
+        """Does any round write what is read there?"""
+        return bool(self.written[self._addresses(case, place)].any())
 
     def _recorded(self) -> Node:
         """The loop with its tape behind its memory."""
@@ -203,12 +207,13 @@ class _Recorded:
         for case, kept in zip(loop.cases, self.kept, strict=True):
             trace = builder.case()
             with tracing(trace):
-                reads = {p: trace.read(moved(p)) for p in case.reads}
-                values = replayed(case.body, [list(reads.values())])
+                reads = [trace.read(moved(p)) for p in case.reads]
+                values = replayed(case.body, [reads])
                 for place, i in zip(case.writes, case.body.outputs[0][1], strict=True):
                     trace.write(moved(place), values[i])
                 for j, place in enumerate(kept):
-                    trace.write(Place(0, row, self.tape + j), reads[place])
+                    read = reads[case.reads.index(place)]
+                    trace.write(Place(0, row, self.tape + j), read)
         return builder.node()
 
     def reversed(
@@ -303,10 +308,10 @@ class _Recorded:
         """May what a round reads at a place vary?"""
         if place.array:
             return place.array > 0 and self.varied[place.array - 1]
-        addresses = self._addresses(c, place)
         start = self.varied[len(self.arrays) :]
         fixed = {at for at, varies in zip(self.loop.start, start, strict=True) if varies}
-        return bool(self.written[addresses].any()) or not fixed.isdisjoint(addresses.tolist())
+        addresses = self._addresses(c, place).tolist()
+        return self._overwritten(c, place) or not fixed.isdisjoint(addresses)
 
 
 def _moved(

@@ -90,7 +90,8 @@ def advance(
 
     start = tuple(x for x in (q, v, p, memory) if x is not None)
     last, kept = repeat(count, sample, start)
-    return tuple(np.concatenate([x, y[None]]) for x, y in zip(kept, last, strict=True))
+    ends = (np.reshape(y, (1, *np.shape(y))) for y in last)
+    return tuple(np.concatenate(both) for both in zip(kept, ends, strict=True))
 
 
 @program(shapes=SHAPES, static=("loop",))

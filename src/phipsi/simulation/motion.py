@@ -75,6 +75,8 @@ def motion(
         options, arrays = [], {}
         for name, x in values.items():
             if law is not None and law.is_option(name, x):
+                if x is not known[name].default and name not in (*law.options, *law.named):
+                    raise TypeError(f"{run.__name__}: {name} is {x!r}, needs numbers")
                 options.append((name, x))
             else:
                 arrays[name] = np.asanyarray(x)
@@ -101,4 +103,12 @@ def motion(
     run.__doc__ = f"{clock.samples * clock.every} steps of {clock.dt:g} s by {method}."
     shapes = {} if law is None else {n: s for n, s in law.shapes.items() if n in law.parameters}
     static = [] if law is None else [name for name, t in law.options.items() if t is object]
-    return Program(run, shapes, static)
+    check = None if law is None else getattr(law.verify, "check", None)
+
+    def verify(result: Any, args: Any, kwargs: Any) -> Any:
+        """Gains are looked at as elsewhere."""
+        if check is not None:
+            check({name: x for name, x in kwargs.items() if name != "memory"})
+        return result
+
+    return Program(run, shapes, static, verify=None if check is None else verify)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,6 @@ from phipsi.compile.derive import Tangent, forward, has_loops, tracer_in_progres
 from phipsi.compile.reverse import reverse
 from phipsi.model import Robot
 from phipsi.sweeps.arguments import Pack, first, flatten
-from phipsi.sweeps.request import ours
 
 if TYPE_CHECKING:
     from phipsi.sweeps.program import Program
@@ -34,7 +34,11 @@ def derived(
     make: Any,
 ) -> Any:
     """The program of the derivatives of another, made by `make`."""
-    names = (wrt,) if isinstance(wrt, str) else tuple(wrt)
+    names = (wrt,) if isinstance(wrt, str) else tuple(wrt) if isinstance(wrt, Iterable) else ()
+    if not names or not all(isinstance(name, str) for name in names):
+        raise TypeError(f"{program.name}.derivative: wrt is {wrt!r}, needs names of arguments")
+    if len({*names}) < len(names):
+        raise ValueError(f"{program.name}.derivative: wrt has a name twice, {names}")
     if mode not in (None, *MODES):
         raise ValueError(f"mode {mode!r} is not one of {', '.join(MODES)}")
     for name in names:
@@ -55,14 +59,22 @@ def derived(
         return parts[0] if isinstance(wrt, str) else parts
 
     function.__name__ = f"derivative_of_{program.name}"
-    if ours(program.function):  # then this one is told by its name too, and remembered on disk
+    if getattr(sys.modules.get(program.function.__module__), program.name, None) is program:
+        # then this one is told by its name too, and remembered on disk
         function.__module__ = program.function.__module__
         function.__qualname__ = f"{program.function.__qualname__}.derivative{wrt, of, mode}"
         vars(function)["named_by_content"] = function
     function.__doc__ = f"The derivative of {program.name} by {', '.join(names)}."
     function.__signature__ = signature  # pyright: ignore[reportFunctionMemberAccess]
     static = [name for name, kind in program.options.items() if kind is object]
-    return make(function, program.shapes, static, named=tuple(program.named))
+
+    def verify(result: Any, args: Any, kwargs: Any) -> Any:
+        """Where the program refuses, so does its derivative."""
+        program(*args, **kwargs)
+        return result
+
+    judge = None if program.verify is None else verify
+    return make(function, program.shapes, static, verify=judge, named=tuple(program.named))
 
 
 class _Inner(Tracer):
@@ -148,9 +160,9 @@ class _Traced:
             self.graph = inner.graph([("result", [e for x in arrays for e in x.flat])])
         for name in names:
             if name not in self.arguments:
-                raise ValueError(
-                    f"{program.name}: {name} was not given, so there is no derivative by it"
-                )
+                absent = arguments.get(name) is None
+                what = "was not given" if absent else "is no array"
+                raise ValueError(f"{program.name}: {name} {what}: there is no derivative by it")
         self.wrt = [self.arguments[name] for name in names]
 
     @staticmethod
@@ -175,7 +187,7 @@ class _Traced:
         for shape in shapes:
             columns, row, parts = matrix[:, start : start + prod(shape)], 0, []
             for own in self.shapes:
-                parts.append(columns[row : row + prod(own)].reshape(*own, *shape))
+                parts.append(columns[row : row + prod(own)].reshape((*own, *shape)))
                 row += prod(own)
             out.append(self.pack(parts))
             start += prod(shape)

@@ -88,14 +88,14 @@ class Request:
     def _key(self) -> str | None:
         """What the graph depends on; None where that cannot be known: for functions that are not of
         phipsi, and options that are no plain constants."""
-        if not ours(self.function) or not all(map(_plain, self.static.values())):
+        if not _ours(self.function) or not all(map(_plain, self.static.values())):
             return None
         how = (self.static, self.leaves, self.extra, self.unroll, self.joint_space)
         what = (self.function.__module__, self.function.__qualname__, self.robot.key, how)
         return hashlib.sha256(_sources() + repr(what).encode()).hexdigest()
 
 
-def ours(function: Callable[..., Any]) -> bool:
+def _ours(function: Callable[..., Any]) -> bool:
     """Is it phipsi's own, and told by its name alone: what the name stands for in its module, or
     `named_by_content`? One made of others is not: its name does not tell of which."""
     home = function.__module__ or ""
