@@ -15,11 +15,12 @@ import pytest
 
 import phipsi as pp
 from phipsi.compile import Graph, interpret
-from phipsi.compile.c_file import as_comment, c_file, identifiers
+from phipsi.compile.c_file import FUNCTIONS, as_comment, c_file, identifiers, is_taken
 from tests.compile.cuda_device import every_hinge, everything, pushed
 from tests.compile.test_fuzz import bounded, random_graph, random_inputs
 
 STRICT = ("-O2", "-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic")
+TAKEN = "round pow hypot exp2 lgamma remainder isnan signbit NAN PHIPSI_FMA t0 printf".split()
 COMPILER = shutil.which("cc")
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="needs a C compiler")
 
@@ -148,6 +149,46 @@ def test_names_and_comments_cannot_break_the_file(tmp_path: Path) -> None:
     built(text, "evaluate", tmp_path)
 
 
+@pytest.mark.parametrize("name", ["hypot", "t0", "NAN", "<lambda>"])
+def test_a_program_may_have_any_name(tmp_path: Path, name: str) -> None:
+    def energy(robot, q, v):
+        return pp.kinetic_energy(robot, q, v)
+
+    energy.__name__ = name
+    text = pp.program(energy).source(pp.robots.double_pendulum())
+    built(text, re.findall(r"void (\w+)\(", text)[0], tmp_path)
+
+
+def test_names_that_could_be_chosen_compile(tmp_path: Path) -> None:
+    """Whatever <math.h> of this machine declares is either refused or compiles."""
+    include = "#include <math.h>\n"
+    command = ["cc", "-std=gnu17", "-E", "-dD", "-"]
+    seen = subprocess.run(command, input=include, capture_output=True, text=True, check=True).stdout
+    words = set(re.findall(r"\b[A-Za-z]\w*\b", seen))
+    free = sorted(x for x in words if not is_taken(x) and x not in FUNCTIONS)
+    source = tmp_path / "names.c"
+    source.write_text(include + "".join(f"void {x}(double *{x});\n" for x in free))
+    subprocess.run(["cc", *STRICT, "-std=gnu17", "-fsyntax-only", str(source)], check=True)
+    assert {*TAKEN, "sincosf", "y0", "lgamma_r"}.isdisjoint(free)
+
+
+def test_nothing_in_a_result_and_cpp(tmp_path: Path) -> None:
+    @pp.program
+    def nothing(robot, q):
+        return q[:0], 2.0 * q
+
+    robot = pp.robots.double_pendulum()
+    text = check(tmp_path, nothing, robot, "float64", 0.0)
+    assert len(re.findall(r"\(void\)", text)) == 1
+    texts = [text, pp.motion(duration=1.0, dt=0.01, every=2).source(robot, dtype="float32")]
+    texts.append(everything.source(robot, x=np.zeros(2)))
+    for k, text in enumerate(texts if shutil.which("g++") else ()):
+        source = tmp_path / f"{k}.cpp"
+        source.write_text(text)
+        flags = ("-Wall", "-Wextra", "-Werror", "-fsyntax-only")
+        subprocess.run(["g++", *flags, str(source)], check=True)
+
+
 def test_wrong_requests() -> None:
     robot = pp.robots.double_pendulum()
     wrong: list[tuple[dict[str, Any], str]] = [
@@ -155,6 +196,7 @@ def test_wrong_requests() -> None:
         ({"dtype": "longdouble"}, "dtype 'longdouble' is not float64 or float32"),
         ({"name": "a;b"}, "no name of a function in C"),
         ({"name": "double"}, "no name of a function in C"),
+        *(({"name": x}, f"has it already; use another, as 'robot_{x}'") for x in TAKEN),
     ]
     for how, words in wrong:
         with pytest.raises(ValueError, match=words):

@@ -170,6 +170,96 @@ def test_rounding_is_no_part_of_a_formula() -> None:
     assert str(pose[:, 3].T) == "Matrix([[-sin(q_1), 0, -cos(q_1), 1]])"
 
 
+SCALARS = pp.program(shapes={"x": (), "y": ()})
+COS, SIN = float(np.cos(0.3)), float(np.sin(0.3))
+
+
+@pytest.mark.parametrize(
+    ("function", "text"),
+    [
+        (lambda robot, x, y: np.sqrt(np.sqrt(x)) ** 2, "sqrt(x)"),
+        (lambda robot, x, y: x ** (1 / 3) * x ** (1 / 3), "x**(2/3)"),
+        (lambda robot, x, y: (x ** (1 / 3)) ** 3 + np.sqrt(y) * np.sqrt(y), "x + y"),
+        (lambda robot, x, y: 1 / np.sqrt(np.sqrt(x + 1)) ** 4, "1/(x + 1)"),
+        (lambda robot, x, y: 1e-20 * x, "x/100000000000000000000"),
+        (lambda robot, x, y: (x + 1e-15) * 1e15, "1000000000000000*x + 1"),
+        (lambda robot, x, y: 1e13 * x + y, "10000000000000*x + y"),
+        (
+            lambda robot, x, y: (1e13 * x + y) / (x + 1e13 * y),
+            "(10000000000000*x + y)/(x + 10000000000000*y)",
+        ),
+        (lambda robot, x, y: x * 12345.678901234567, "12345.6789012346*x"),
+        (
+            lambda robot, x, y: 1.2345678901234567e-19 * x + 2.345678901234567 * y,
+            "1.23456789012346e-19*x + 2.34567890123457*y",
+        ),
+        # rounding, of terms that cancel, goes; what is smaller stays
+        (lambda robot, x, y: (COS * x) ** 2 + (SIN * x) ** 2 - x * x + 1e-9 * y, "y/1000000000"),
+        (
+            lambda robot, x, y: (
+                ((COS * x) ** 2 + (SIN * x) ** 2 - x * x) / (1 + COS * y) + 1e-24 * x
+            ),
+            "x/1000000000000000000000000",
+        ),
+    ],
+)
+def test_roots_and_numbers_of_any_size(function: Any, text: str) -> None:
+    program = SCALARS(function)
+    assert str(program.symbolic(PENDULUM)) == text
+    values = {"x": np.array(0.3), "y": np.array(0.7)}
+    (got,) = evaluated(program.symbolic(PENDULUM, simplify=False), (), values)
+    np.testing.assert_allclose(got[0], program(PENDULUM, **values), rtol=1e-12, atol=1e-16)
+
+
+@pytest.mark.parametrize("scale", [1e-9, 1e-17, 1e20])
+def test_robots_of_any_size(scale: float) -> None:
+    names = ("inertia:link1", "inertia:link2")
+    small = PENDULUM.with_parameters({n: scale * PENDULUM.parameter(n) for n in names})
+    values = {"q": np.array([0.3, -0.8])}
+    (got,) = evaluated(pp.mass_matrix.symbolic(small), (), values)
+    np.testing.assert_allclose(got, pp.mass_matrix(small, **values).reshape(-1), rtol=1e-13)
+    assert pp.mass_matrix.symbolic(small, inputs="all") == pp.mass_matrix.symbolic(
+        PENDULUM, inputs="all"
+    )
+
+
+def test_shared_names_are_nobodys() -> None:
+    @pp.program(shapes={"x0": (), "x1": ()})
+    def twice(robot, x0, x1):
+        a = np.sin(x1 + x0)
+        b = np.exp(a * x1)
+        return np.array([a * b * x0, a + b + x0])
+
+    x0, x1, x2, x3 = real("x0 x1 x2 x3")
+    definitions, result = twice.symbolic(PENDULUM, shared=True)
+    assert definitions == [(x2, sympy.sin(x0 + x1)), (x3, sympy.exp(x1 * x2))]
+    assert list(result) == [x0 * x2 * x3, x0 + x2 + x3]
+    a = sympy.sin(x0 + x1)
+    b = sympy.exp(a * x1)
+    assert list(twice.symbolic(PENDULUM, simplify=False)) == [a * b * x0, a + b + x0]
+
+
+def test_a_symbol_stands_for_one_thing() -> None:
+    @pp.program(shapes={"m": ("nv",)})
+    def moved(robot, q, m):
+        return pp.mass_matrix(robot, q) @ m
+
+    t, m = real("t m_1")
+    own = {"gravity": [0, 0, m]}
+    wrong: list[tuple[dict[str, Any], str]] = [
+        ({"inputs": "all"}, "m_1 would stand both for 'inertia:link1' and for 'm'; pass names="),
+        ({"inputs": "all", "names": {"m": "l"}}, "l_2 would stand both for 'placement:joint2'"),
+        ({"inputs": own}, "m_1 would stand both for 'gravity' and for 'm'"),
+        ({"names": {"q": "a", "m": "a"}}, "a_1 would stand both for 'q' and for 'm'"),
+        ({"names": {"q": [t, t]}}, "t would stand both for 'q' and for 'q'"),
+    ]
+    for how, words in wrong:
+        with pytest.raises(ValueError, match=words):
+            moved.symbolic(PENDULUM, **how)
+    written = moved.symbolic(PENDULUM, inputs="all", names={"m": "mu"})
+    assert str(written[1]).startswith("mu_1*(I_yy2 + ")
+
+
 def test_what_is_too_long_is_said_in_a_sentence() -> None:
     with pytest.raises(ValueError, match=r"written out has 1\.8e\+19 symbols.*shared=True"):
         pp.forward_dynamics.symbolic(pp.robots.humanoid())

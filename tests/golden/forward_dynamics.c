@@ -15,6 +15,10 @@
 
 #include <math.h>
 
+#ifdef __cplusplus
+#define restrict __restrict
+#endif
+
 #ifdef FP_FAST_FMA
 #define PHIPSI_FMA(a, b, c) fma(a, b, c)
 #else

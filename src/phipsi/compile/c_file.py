@@ -23,9 +23,39 @@ auto break case char const continue default do double else enum extern float for
 long register restrict return short signed sizeof static struct switch typedef union unsigned void
 volatile while asm typeof bool true false nullptr constexpr alignas alignof static_assert main
 thread_local linux unix sin cos sqrt atan2 exp log tanh fabs floor fma sinf cosf sqrtf atan2f expf
-logf tanhf fabsf floorf fmaf w work
+logf tanhf fabsf floorf fmaf w work and and_eq bitand bitor catch class compl concept const_cast
+decltype delete dynamic_cast explicit export friend mutable namespace new noexcept not not_eq
+operator or or_eq private protected public reinterpret_cast requires static_cast template this throw
+try typeid typename using virtual wchar_t xor xor_eq co_await co_return co_yield consteval constinit
+char8_t char16_t char32_t typeof_unqual
 """.split()
-"""What a name must not be: keywords of C, what the file uses, and what compilers define."""
+"""What a name must not be: keywords of C and C++, what the file uses, what compilers define."""
+
+_REAL = """
+acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh drem erf erfc exp exp10 exp2
+expm1 fabs fdim finite floor fma fmax fmin fmod frexp gamma hypot ilogb isinf isnan j0 j1 jn ldexp
+lgamma llrint llround log log10 log1p log2 logb lrint lround modf nan nearbyint nextafter nexttoward
+pow pow10 remainder remquo rint round roundeven scalb scalbln scalbn significand signbit sin sincos
+sinh sqrt tan tanh tgamma trunc y0 y1 yn cabs cacos cacosh carg casin casinh catan catanh ccos ccosh
+cexp cimag clog clog10 conj cpow cproj creal csin csinh csqrt ctan ctanh lgamma_r gamma_r
+""".split()
+FUNCTIONS = {f"{name}{kind}" for name in _REAL for kind in ("", "f", "l")} | set(
+    """
+abort abs alloca atexit bcmp bcopy bzero calloc dcgettext dgettext double_t execl execle
+execlp execv execve execvp exit ffs ffsl ffsll float_t fork fpclassify fprintf fputc fputs free
+fscanf fwrite gettext imaxabs index isalnum isalpha isascii isblank iscntrl isdigit isfinite
+isgraph isgreater isgreaterequal isless islessequal islessgreater islower isnormal isprint ispunct
+isspace isunordered isupper iswalnum iswalpha iswblank iswcntrl iswdigit iswgraph iswlower iswprint
+iswpunct iswspace iswupper iswxdigit isxdigit labs lgammaf_r lgammal_r llabs malloc
+math_errhandling memchr memcmp
+memcpy memmove mempcpy memset posix_memalign printf putc putchar puts realloc rindex scanf setjmp
+signgam snprintf sprintf sscanf stpcpy stpncpy strcasecmp strcat strchr strcmp strcpy strcspn strdup
+strfmon strftime strlen strncasecmp strncat strncmp strncpy strndup strnlen strpbrk strrchr strspn
+strstr toascii tolower toupper towlower towupper vfprintf vfscanf vprintf vscanf vsnprintf vsprintf
+vsscanf
+""".split()
+)
+"""What a function must not be called besides: those of <math.h> and those that compilers know."""
 
 _LEAST = """static inline {T} phipsi_{name}({T} a, {T} b) {{ /* NaN if either is */
   return a {sign} b || a != a ? a : b;
@@ -36,6 +66,26 @@ _FUSED = """#ifdef FP_FAST_FMA{F}
 #else
 #define PHIPSI_FMA(a, b, c) ((a) * (b) + (c)) /* this machine has no quick fma */
 #endif"""
+
+_RESTRICT = """#ifdef __cplusplus
+#define restrict __restrict
+#endif"""
+
+
+def is_taken(word: str) -> bool:
+    """Would it mean something else in a file: a keyword, a macro, a name that the file gives?"""
+    own = re.fullmatch(r"[xijt]\d+|[A-Z0-9_]{2,}|phipsi_.*", word)
+    return own is not None or word in RESERVED
+
+
+def function_name(name: str) -> str:
+    """A name as that of a function of C.
+
+    >>> [function_name(name) for name in ("mass_matrix", "hypot", "<lambda>")]
+    ['mass_matrix', 'hypot_', 'lambda']
+    """
+    (word,) = identifiers([name])
+    return f"{word}_" if word in FUNCTIONS else word
 
 
 def identifiers(names: Sequence[str]) -> list[str]:
@@ -48,7 +98,7 @@ def identifiers(names: Sequence[str]) -> list[str]:
     for name in names:
         word = re.sub(r"[^0-9A-Za-z]+", "_", name).strip("_") or "a"
         word = f"a_{word}" if word[0].isdigit() else word
-        if word in RESERVED or re.fullmatch(r"[xijt]\d+|[A-Z0-9_]{2,}|phipsi_.*", word):
+        if is_taken(word):
             word += "_"
         same = 2
         unique = word
@@ -155,7 +205,7 @@ def c_file(
     if given:
         arguments.append(f"{T} *restrict w")
         about += ["", f"w: room for {size} numbers to work in, one for each thread."]
-    parts = [as_comment(about), "#include <math.h>"]
+    parts = [as_comment(about), "#include <math.h>", _RESTRICT]
     if "fma" in text.used:
         parts.append(_FUSED.format(f=text.f, F=text.f.upper()))
     for op, sign in (("min", "<"), ("max", ">")):
@@ -167,8 +217,10 @@ def c_file(
     if len(head) > WIDTH - 2:
         head = f"void {name}(\n    " + ",\n    ".join(arguments) + ")"
     body = [] if given or not size else [f"  {T} w[{size}] = {{0}};"]
-    unused = [f"  (void){n};" for k, n in enumerate(inputs) if not _used(graph, k)]
-    parts.append("\n".join([f"{head};\n\n{head} {{", *body, *unused, *text.lines, "}"]))
+    empty = [n for n, (_, nodes) in zip(outputs, graph.outputs, strict=True) if not nodes]
+    unused = [n for k, n in enumerate(inputs) if not _used(graph, k)] + empty
+    body += [f"  (void){n};" for n in unused]
+    parts.append("\n".join([f"{head};\n\n{head} {{", *body, *text.lines, "}"]))
     return "\n\n".join(parts) + "\n"
 
 

@@ -1,18 +1,26 @@
 """Simplified formulas: every value a fraction of polynomials in symbols and in functions of them.
 
-Fractions are kept in lowest terms by SymPy's polynomials, and known squares are put in at once
+Fractions are kept in lowest terms by SymPy's polynomials, and known powers are put in at once
 (sin² + cos² = 1, √x² = x), so that what cancels does so before it can grow.
+
+Decimal numbers are rounded, so that what should cancel leaves a little. Every fraction has a twin,
+made of the same decimals changed in their 13th digit: a coefficient that differs from its twin by
+as much as it is was left by rounding. Nothing else is dropped, however small.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import operator
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial, reduce
 from math import gcd, lcm
+from random import Random
 from typing import Any
 
 from phipsi.compile.graph import Graph
-from phipsi.compile.to_sympy import CLOSE, entered, is_truth, meanings, sympy, tidy, walk
+from phipsi.compile.to_sympy import entered, is_truth, meanings, sympy, tidy, walk
 
 TERMS, SYMBOLS = 4000, 60
 """Terms of a fraction (above times below), and symbols and functions in all, up to which
@@ -21,11 +29,34 @@ simplifying is tried unasked."""
 SHORT = 60
 """Terms up to which a sum is tried in several forms."""
 
-ARITHMETIC = ("add", "sub", "mul", "div", "neg")
+CHANGE = 1e-13
+"""By how much a decimal differs from its twin."""
+
+ROOTS = 6
+"""The highest root whose power is known to be what it is of."""
+
+DIGITS = 9
+"""Digits, without zeros at the end, up to which whole numbers are shown as such."""
+
+ARITHMETIC: dict[str, Callable[..., Any]] = {
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "div": operator.truediv,
+    "neg": operator.neg,
+}
 
 
 class Unfit(Exception):
     """The formulas cannot be brought to this form, or grow beyond what is tried unasked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Twins:
+    """A fraction, and what it is with its decimals changed a little: itself where it has none."""
+
+    x: Any
+    y: Any
 
 
 def simplified(
@@ -57,8 +88,8 @@ class Fractions:
         self._shown = list(self.field.symbols)
         self.places: dict[Any, Any] = {}
         """The generator of each function that has been met."""
-        self.squares: list[Any] = []
-        """Polynomials that are zero: what a square is."""
+        self.powers: list[Any] = []
+        """Polynomials that are zero: what a power is."""
         self.circles: list[tuple[int, int]] = []
         """The numbers of the generators sin x, cos x of each x."""
 
@@ -67,78 +98,74 @@ class Fractions:
     def apply(self, op: str, args: list[Any]) -> Any:
         """The fraction, or truth value, of an operation."""
         if op in ARITHMETIC and not (op == "sub" and is_truth(args[1])):
-            return self._arithmetic(op, [self._fraction(a) for a in args])
+            return self._both(ARITHMETIC[op], *map(self._fraction, args))
         shown = [a if isinstance(a, float) or is_truth(a) else self.shown(a) for a in args]
-        result = meanings()[op](*entered(op, shown))
+        result = meanings()[op](*entered(shown))
         return result if is_truth(result) else self.enter(result)
 
     def shared(self, value: Any) -> Any:
         """The value itself: it is short already."""
         return value
 
-    def _arithmetic(self, op: str, args: list[Any]) -> Any:
-        if op == "neg":
-            return -args[0]
-        a, b = args
+    def _both(self, function: Callable[..., Any], *args: Twins) -> Twins:
+        """A function of fractions and of their twins, with the known powers put in."""
         try:
-            match op:
-                case "add":
-                    result = a + b
-                case "sub":
-                    result = a - b
-                case "mul":
-                    result = a * b
-                case _:
-                    result = a / b
+            x = self._reduced(function(*(a.x for a in args)))
+            if all(a.x is a.y for a in args):
+                return Twins(x, x)
+            return self._settled(x, self._reduced(function(*(a.y for a in args))))
         except ZeroDivisionError:
             raise Unfit from None
-        return self._reduced(result)
+
+    def _settled(self, x: Any, y: Any) -> Twins:
+        """Both without the terms that rounding has left."""
+        parts, twins = (x.numer, x.denom), _to_scale(x, y)
+        left = [_left(p, twin) for p, twin in zip(parts, twins, strict=True)]
+        if any(left):
+            (above, below), (over, under) = (map(_without, ps, left) for ps in (parts, twins))
+            x, y = self.field(above) / self.field(below), self.field(over) / self.field(under)
+        return Twins(x, y)
 
     def _reduced(self, x: Any) -> Any:
-        """With the known squares put in."""
+        """With the known powers put in."""
         if self.limited and len(x.numer) * len(x.denom) > TERMS:
             raise Unfit
-        numerator, denominator = x.numer.rem(self.squares), x.denom.rem(self.squares)
+        numerator, denominator = x.numer.rem(self.powers), x.denom.rem(self.powers)
         if not denominator:
             raise Unfit
         if numerator == x.numer and denominator == x.denom:
             return x
         return self.field(numerator) / self.field(denominator)
 
-    def _fraction(self, x: Any) -> Any:
+    def _fraction(self, x: Any) -> Twins:
         if isinstance(x, float):
             return self.enter(tidy(x))
         return self.enter(meanings()["number"](x)) if is_truth(x) else x
 
     # ---- from expressions ----------------------------------------------------------------------
 
-    def enter(self, e: Any) -> Any:
+    def enter(self, e: Any) -> Twins:
         """An expression as a fraction."""
         if e.is_Float:
-            e = self.s.Rational(*float(e).as_integer_ratio())
+            both = float(e), float(e) * (1 + CHANGE * _between(float(e)))
+            return Twins(*(self.field(self.s.QQ(*c.as_integer_ratio())) for c in both))
         if e.is_Rational:
-            return self.field(self.s.QQ(int(e.p), int(e.q)))
+            return self._twins(self.field(self.s.QQ(int(e.p), int(e.q))))
         if e.is_Symbol:
-            return self.generators[e]
+            return self._twins(self.generators[e])
         if e.is_Add or e.is_Mul:
             parts = [self.enter(a) for a in e.args]
-            total = parts[0]
-            for part in parts[1:]:
-                total = self._arithmetic("add" if e.is_Add else "mul", [total, part])
-            return total
-        if e.is_Pow and e.exp.is_Rational and e.exp.q in (1, 2):
-            base = (
-                self.enter(e.base) if e.exp.q == 1 else self._place(e.func(e.base, self.s.S.Half))
-            )
-            if not base and e.exp < 0:
-                raise Unfit
-            return self._reduced(base ** int(e.exp.p))
+            return reduce(partial(self._both, operator.add if e.is_Add else operator.mul), parts)
+        if e.is_Pow and e.exp.is_Rational and e.exp.q <= ROOTS:
+            root = e if e.exp.q == 1 else e.func(e.base, self.s.Rational(1, e.exp.q))
+            base = self.enter(e.base) if e.exp.q == 1 else self._place(root)
+            return self._both(lambda x: x ** int(e.exp.p), base)
         return self._place(e)
 
-    def _place(self, e: Any) -> Any:
-        """The generator of a function, and what is known of its square."""
+    def _place(self, e: Any) -> Twins:
+        """The generator of a function, and what is known of its powers."""
         if e in self.places:
-            return self.places[e]
+            return self._twins(self.places[e])
         if not self.free:
             raise Unfit
         s, symbol = self.s, self.free.pop()  # a later one stands before what it is made of
@@ -149,12 +176,20 @@ class Fractions:
             sine, cosine = (self.places.get(f(angle)) for f in (s.sin, s.cos))
             if sine is not None and cosine is not None:
                 self.circles.append((self._number(sine), self._number(cosine)))
-                self.squares.append((sine**2 + cosine**2 - 1).numer)
-        elif e.is_Pow or isinstance(e, s.Abs):
-            square = self.enter(e.base if e.is_Pow else e.args[0] ** 2)
-            if square.denom.is_ground:
-                self.squares.append((place**2 - square).numer)
-        return place
+                self.powers.append((sine**2 + cosine**2 - 1).numer)
+        elif isinstance(e, s.Abs):
+            self._known(place**2, e.args[0] ** 2)
+        elif e.is_Pow and e.exp.is_Rational and e.exp.p == 1 and e.exp.q <= ROOTS:
+            self._known(place**e.exp.q, e.base)
+        return self._twins(place)
+
+    def _known(self, power: Any, e: Any) -> None:
+        value = self.enter(e).x
+        if value.denom.is_ground:
+            self.powers.append((power - value).numer)
+
+    def _twins(self, x: Any) -> Twins:
+        return Twins(x, x)
 
     def _number(self, generator: Any) -> int:
         return self.field.gens.index(generator)
@@ -167,19 +202,26 @@ class Fractions:
             return tidy(x)
         if is_truth(x):
             return meanings()["number"](x)
-        numerator, denominator = self._fewest(x.numer), self._fewest(x.denom)
+        numerator, denominator = self._meant(x)
         if denominator.is_ground:
             return self._sum(numerator, denominator.LC)
         scale = self._scale(numerator, denominator)
         return self._sum(numerator, scale) / self._sum(denominator, scale)
 
-    def _fewest(self, p: Any) -> Any:
+    def _meant(self, a: Twins) -> list[Any]:
+        """What is above and below, without what rounding left and in few terms."""
+        parts, twins = (a.x.numer, a.x.denom), _to_scale(a.x, a.y)
+        return [self._fewest(p, twin) for p, twin in zip(parts, twins, strict=True)]
+
+    def _fewest(self, p: Any, twin: Any) -> Any:
         """The polynomial with sin² or cos² of an angle replaced by the other where that leaves
         fewer terms."""
         for pair in self.circles:
-            for kept, dropped in (pair, pair[::-1]):
-                other = self._without_square(p, kept, dropped)
-                p = other if len(other) < len(p) else p
+            for way in (pair, pair[::-1]):
+                other, changed = self._without_square(p, *way), self._without_square(twin, *way)
+                other = _without(other, _left(other, changed))
+                if len(other) < len(p):
+                    p, twin = other, changed
         return p
 
     def _without_square(self, p: Any, kept: int, dropped: int) -> Any:
@@ -198,15 +240,13 @@ class Fractions:
         common = gcd(*(int(c.numerator) for c in numbers))
         shared = self.s.QQ(common, 1)
         sign = 1 if denominator.LC > 0 else -1
-        if max(numbers) / shared < 10**9 and all(c.denominator == 1 for c in numbers):
+        if all(c.denominator == 1 and _digits(int(c / shared)) <= DIGITS for c in numbers):
             return sign * shared
         return sign * max(abs(c) for c in denominator.coeffs())
 
     def _sum(self, p: Any, divisor: Any) -> Any:
         """A polynomial over a number as an expression."""
         terms = {powers: _fraction(c / divisor) for powers, c in p.terms()}
-        most = max(map(abs, terms.values()), default=0)
-        terms = {powers: c for powers, c in terms.items() if abs(c) > CLOSE * most}
         return min(self._added(terms), self._grouped(terms), key=_length)
 
     def _added(self, terms: dict[tuple[int, ...], Fraction]) -> Any:
@@ -254,9 +294,43 @@ class Fractions:
 
 def short(c: Fraction) -> Any:
     """A number as it was meant: a fraction as it is where it is short, else what `tidy` makes."""
-    if c.denominator < 10**6 and abs(c.numerator) < 10**9:
+    whole = c.denominator < 10**6 and abs(c.numerator) < 10**9
+    if whole or not 1e-300 < abs(c) < 1e300:
         return sympy().Rational(c.numerator, c.denominator)
-    return tidy(float(c), noise=0.0)
+    return tidy(float(c))
+
+
+def _to_scale(x: Any, y: Any) -> tuple[Any, Any]:
+    """What is above and below in the twin of a fraction, in the scale of that; in the place of one
+    that cannot be compared, the fraction's own."""
+    below, other = x.denom, y.denom
+    top = max(below, key=lambda powers: abs(below[powers]))
+    if x is y or top not in other or below.LM != other.LM:
+        return x.numer, below
+    scale = below[top] / other[top]
+    return y.numer.mul_ground(scale), other.mul_ground(scale)
+
+
+def _left(p: Any, twin: Any) -> set[tuple[int, ...]]:
+    """The terms of a polynomial that rounding has left."""
+    if p is twin:
+        return set()
+    return {m for m, c in p.items() if m in twin and abs(c) <= abs(c - twin[m])}
+
+
+def _without(p: Any, left: set[tuple[int, ...]]) -> Any:
+    """A polynomial without some of its terms."""
+    return p.ring.from_dict({m: c for m, c in p.items() if m not in left}) if left else p
+
+
+def _between(x: float) -> float:
+    """A number of at least a half and at most one, of either sign; for x and −x the same."""
+    random = Random(abs(x))
+    return random.choice((-1, 1)) * random.uniform(0.5, 1.0)
+
+
+def _digits(n: int) -> int:
+    return len(str(n).rstrip("0"))
 
 
 def _length(e: Any) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from fractions import Fraction
 from functools import cache as once
@@ -23,11 +23,8 @@ OPERATIONS = 300_000
 SIMPLIFIED, WRITTEN = 20_000, 100_000
 """Symbols and operations up to which formulas are simplified unasked, and written out at all."""
 
-NOISE, CLOSE = 1e-14, 1e-12
-"""Below the first a constant is rounding of zero; within the second, relative, of a short one."""
-
-COMPARING = ("less", "less_equal", "equal", "min", "max", "where")
-"""Operations that a constant reaches as it is, however small."""
+CLOSE = 1e-12
+"""Relative distance within which a constant is rounding of a short one."""
 
 
 def sympy() -> Any:
@@ -150,46 +147,50 @@ def meanings() -> dict[str, Callable[..., Any]]:
 
 
 @once
-def tidy(x: float, noise: float = NOISE) -> Any:
-    """A constant as it was meant: zero, a short fraction, perhaps of √2, √3 or π, if it is within
+def tidy(x: float) -> Any:
+    """A constant as it was meant: a short fraction, perhaps of √2, √3 or π, if it is within
     rounding of one; else the decimal number."""
     s = sympy()
     if not math.isfinite(x):
         return s.sympify(x)
-    if abs(x) < noise:
-        return s.Integer(0)
     if len(repr(abs(x)).partition("e")[0].replace(".", "").strip("0")) <= 12:
         return s.Rational(repr(x))
     for unit, largest in ((s.Integer(1), 10**5), (s.sqrt(2), 999), (s.sqrt(3), 999), (s.pi, 999)):
         ratio = x / float(unit)
         near = Fraction(ratio).limit_denominator(largest)
-        if near and abs(float(near) - ratio) < CLOSE * abs(ratio):
+        close = 0 < abs(near.numerator) <= largest
+        if close and abs(float(near) - ratio) < CLOSE * abs(ratio):
             return s.Rational(near.numerator, near.denominator) * unit
     return s.Float(x)
 
 
-def entered(op: str, args: list[Any]) -> list[Any]:
+def entered(args: Sequence[Any]) -> list[Any]:
     """The args of an operation with its constants as SymPy's numbers."""
-    noise = 0.0 if op in COMPARING else NOISE
-    return [tidy(a, noise) if isinstance(a, float) else a for a in args]
+    return [tidy(a) if isinstance(a, float) else a for a in args]
 
 
 class Shared:
-    """Expressions in which whatever is used more than once has a name, as `sympy.cse` does it."""
+    """Expressions in which whatever is used more than once has a name, as `sympy.cse` does it, and
+    none of those that are taken."""
 
-    def __init__(self) -> None:
+    def __init__(self, taken: Iterable[str]) -> None:
+        s, known = sympy(), set(taken)
+        numbered = s.numbered_symbols("x", real=True)
+        self.free = (symbol for symbol in numbered if symbol.name not in known)
         self.names: dict[Any, Any] = {}
 
     def apply(self, op: str, args: list[Any]) -> Any:
         """The expression of an operation."""
-        return meanings()[op](*entered(op, args))
+        return meanings()[op](*entered(args))
 
     def shared(self, value: Any) -> Any:
         """The name of a value, or the value where it is as short."""
         s = sympy()
         if isinstance(value, float) or not isinstance(value, s.Expr) or _short(value):
             return value
-        return self.names.setdefault(value, s.Symbol(f"x{len(self.names)}", real=True))
+        if value not in self.names:
+            self.names[value] = next(self.free)
+        return self.names[value]
 
     @property
     def definitions(self) -> list[tuple[Any, Any]]:
@@ -216,11 +217,9 @@ def formulas(
             f"{name} has {graph.operations} operations, loops unrolled, and formulas are made of "
             f"up to {OPERATIONS}; take a smaller robot or fewer rounds"
         )
-    algebra = Shared()
+    algebra = Shared(x.name for values in inputs for e in values for x in e.free_symbols)
     number = meanings()["number"]
-    outputs = [
-        [number(*entered("add", [x])) for x in values] for values in walk(graph, inputs, algebra)
-    ]
+    outputs = [[number(x) for x in entered(values)] for values in walk(graph, inputs, algebra)]
     definitions = algebra.definitions
     if shared:
         return definitions, outputs

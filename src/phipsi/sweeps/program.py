@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -215,7 +214,7 @@ class Program(Inputs, Generic[P, R]):
         request = self._request(robot, static, leaves, extra=extra)
         own = [x for _, leaf in leaves for x in ((leaf,) if isinstance(leaf, Leaf) else leaf)]
         how: dict[str, Any] = {"simplify": simplify, "shared": shared}
-        return written(self.name, *request.traced(), own, given, names or {}, **how)
+        return written(request, own, given, names or {}, **how)
 
     def source(
         self,
@@ -247,8 +246,7 @@ class Program(Inputs, Generic[P, R]):
         groups = ((leaf,) if isinstance(leaf, Leaf) else leaf for _, leaf in leaves)
         every = [*(leaf for group in groups for leaf in group), *extra]
         says = (inspect.getdoc(self) or f"{self.name}.").splitlines()[0]
-        name = re.sub(r"\W+", "_", self.name, flags=re.ASCII) if name is None else name
-        return written(language, graph, dtype, name, says, robot, every, results.leaves)
+        return written(language, graph, dtype, name, self.name, says, robot, every, results.leaves)
 
     def show(self, robot: Robot, stage: str = "sweeps", **arguments: Any) -> str:
         """What the program is at a stage: "operators" (its equation and source), "sweeps" (the

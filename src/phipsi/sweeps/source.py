@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from math import prod
 
 from phipsi.compile import Graph, Leaf, c_source, cuda_source
-from phipsi.compile.c_file import RESERVED, identifiers
+from phipsi.compile.c_file import FUNCTIONS, function_name, identifiers, is_taken
 from phipsi.model import Robot
 
 LANGUAGES = ("c", "cuda")
@@ -28,21 +28,29 @@ def written(
     language: str,
     graph: Graph,
     dtype: str,
-    name: str,
+    name: str | None,
+    program: str,
     says: str,
     robot: Robot,
     leaves: Sequence[Leaf],
     results: Sequence[Leaf],
 ) -> str:
-    """The text of a graph; `name` is the function's in C."""
+    """The text of a graph; `name` is the function's in C (default: much that of the program)."""
     if language not in LANGUAGES:
         raise ValueError(f"language {language!r} is not one of {', '.join(LANGUAGES)}")
     if dtype not in ("float64", "float32"):
         raise ValueError(f"dtype {dtype!r} is not float64 or float32")
     if language == "cuda":
         return cuda_source(graph, dtype)
-    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name) or name in RESERVED:
+    if name is None:
+        name = function_name(program)
+    elif not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name):
         raise ValueError(f"name {name!r} is no name of a function in C")
+    elif is_taken(name) or name in FUNCTIONS:
+        raise ValueError(
+            f"name {name!r} is no name of a function in C: the language, <math.h> or the file has "
+            f"it already; use another, as {'robot_' + name!r}"
+        )
     about = [f"{says} Robot: {robot.name}. {graph.operations} operations. Written by phipsi.", ""]
     known = [leaf.name for leaf in leaves]
     names = [f"out {x.name}" if x.name in known else x.name for x in results]
