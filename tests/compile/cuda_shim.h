@@ -28,6 +28,9 @@ static void __syncwarp() { pthread_barrier_wait(&meeting); }
 struct __align__(16) float4 {
   float x, y, z, w;
 };
+struct float2 {
+  float x, y;
+};
 struct __align__(16) double2 {
   double x, y;
 };

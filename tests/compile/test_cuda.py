@@ -67,6 +67,24 @@ def test_random_graphs(seed: int, dtype: str) -> None:
         assert (abs(y[finite].astype(float) - expected[finite]) <= error[finite]).all()
 
 
+@pp.program
+def awkward(robot: Any, q: Any, v: Any, x: Any) -> dict[str, Any]:
+    """An input that is a result, one that could lie over it, none, and one of infinities."""
+    bounds = np.array([1.0, np.inf, 2.0, np.nan])
+    last, _ = pp.repeat(4, lambda c, b: (np.minimum(c, b), 0.0), q, bounds)
+    return {"y\\": np.sin(x[:1]) * np.array([2.0, 3.0, 5.0]), "x\n": x, "e": x[:0], "last": last}
+
+
+@emulator
+def test_awkward_results() -> None:
+    graph = awkward.graph(PENDULUM, x=np.zeros(3))
+    inputs = [np.random.default_rng(0).normal(size=(33, size)) for _, size in graph.inputs]
+    expected = [np.empty((33, len(nodes))) for _, nodes in graph.outputs]
+    interpret.run(graph, inputs, expected)
+    for found, wanted in zip(emulated.run(graph, inputs), expected, strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-14)
+
+
 @emulator
 def test_a_workspace_is_shared_by_rows_that_follow_each_other() -> None:
     """More rows than threads: each thread computes several."""

@@ -1,43 +1,77 @@
 // 39 operations, float64; of q (2), v (2), tau (2)
 
+template <int BYTES>  // into shared memory: they are there after phipsi_arrived
+__device__ __forceinline__ void phipsi_fetch(void *to, const void *from) {
+#if __CUDA_ARCH__ >= 800
+  const unsigned at = (unsigned)__cvta_generic_to_shared(to);
+  if (BYTES == 16) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(at), "l"(from) : "memory");
+  } else {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(at), "l"(from), "n"(BYTES)
+                 : "memory");
+  }
+#else
+  if (BYTES == 16) {
+    *(double2 *)to = *(const double2 *)from;
+  } else {
+    *(double *)to = *(const double *)from;
+  }
+#endif
+}
+
+__device__ __forceinline__ void phipsi_arrived() {
+#if __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.wait_all;" ::: "memory");
+#endif
+  __syncwarp();
+}
+
 template <int N, int P>  // N columns of 32 rows into shared memory, P apart; the last row repeated
+__device__ __noinline__ void phipsi_load_any(
+    double *tile, const double *from, long long stride, long long first, long long rows, int lane) {
+#pragma unroll 1
+  for (int i = lane; i < 32 * N; i += 32) {
+    const long long row = first + i / N < rows ? first + i / N : rows - 1;
+    phipsi_fetch<8>(tile + i / N * P + i % N, from + row * stride + i % N);
+  }
+}
+
+template <int N, int P>
+__device__ __forceinline__ void phipsi_store_part(
+    const double *tile, double *to, long long stride, long long first, long long rows, int lane) {
+#pragma unroll 1
+  for (int i = lane; i < 32 * N; i += 32) {
+    if (first + i / N < rows) to[(first + i / N) * stride + i % N] = tile[i / N * P + i % N];
+  }
+}
+
+template <int N, int P>
+__device__ __noinline__ void phipsi_store_any(
+    const double *tile, double *to, long long stride, long long first, long long rows, int lane) {
+  phipsi_store_part<N, P>(tile, to, stride, first, rows, lane);
+}
+
+template <int N, int P>  // a whole array, 16 bytes at a time if it is one block
 __device__ __forceinline__ void phipsi_load(
     double *tile, const double *from, long long stride, long long first, long long rows, int lane) {
-  if (stride == N && first + 32 <= rows) {
-    from += first * N;
-    if (P == N && ((size_t)from & 15) == 0) {
-#pragma unroll
-      for (int i = lane; i < 32 * N / 2; i += 32) ((double2 *)tile)[i] = ((const double2 *)from)[i];
-    } else {
-#pragma unroll
-      for (int i = lane; i < 32 * N; i += 32) tile[i + (P - N) * (i / N)] = from[i];
-    }
+  if (P == N && stride == N && first + 32 <= rows && ((size_t)from & 15) == 0) {
+#pragma unroll 1
+    for (int i = lane; i < 32 * N / 2; i += 32)
+      phipsi_fetch<16>((double2 *)tile + i, (const double2 *)(from + first * N) + i);
   } else {
-#pragma unroll 4
-    for (int i = lane; i < 32 * N; i += 32) {
-      const long long row = first + i / N < rows ? first + i / N : rows - 1;
-      tile[i / N * P + i % N] = from[row * stride + i % N];
-    }
+    phipsi_load_any<N, P>(tile, from, stride, first, rows, lane);
   }
 }
 
 template <int N, int P>
 __device__ __forceinline__ void phipsi_store(
     const double *tile, double *to, long long stride, long long first, long long rows, int lane) {
-  if (stride == N && first + 32 <= rows) {
-    to += first * N;
-    if (P == N && ((size_t)to & 15) == 0) {
-#pragma unroll
-      for (int i = lane; i < 32 * N / 2; i += 32) ((double2 *)to)[i] = ((const double2 *)tile)[i];
-    } else {
-#pragma unroll
-      for (int i = lane; i < 32 * N; i += 32) to[i] = tile[i + (P - N) * (i / N)];
-    }
+  if (P == N && stride == N && first + 32 <= rows && ((size_t)to & 15) == 0) {
+#pragma unroll 1
+    for (int i = lane; i < 32 * N / 2; i += 32)
+      ((double2 *)(to + first * N))[i] = ((const double2 *)tile)[i];
   } else {
-#pragma unroll 4
-    for (int i = lane; i < 32 * N; i += 32) {
-      if (first + i / N < rows) to[(first + i / N) * stride + i % N] = tile[i / N * P + i % N];
-    }
+    phipsi_store_any<N, P>(tile, to, stride, first, rows, lane);
   }
 }
 
@@ -87,9 +121,11 @@ struct Given {
   double *__restrict__ w;
 };
 
-extern "C" __global__ void __launch_bounds__(128) phipsi_kernel(const Given given) {
+__constant__ double fixed[13] = {9.81, (-0.3), (-9.81), (-0.15), 0.15, 4.96277915633, 0.744416873449, (-0.744416873449), 0.09, 0.120225, 0.3, 4.4145, 33.0851943755};
+
+extern "C" __global__ void __launch_bounds__(64) phipsi_kernel(const Given given) {
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-  __shared__ __align__(16) double tiles[4][256];
+  __shared__ __align__(16) double tiles[2][192];
   double *const tile = tiles[warp];
   const long long first = (long long)blockIdx.x * blockDim.x + 32 * warp;
   if (first >= given.rows) return;
@@ -97,49 +133,49 @@ extern "C" __global__ void __launch_bounds__(128) phipsi_kernel(const Given give
   double *const a0 = tile + 0 + 2 * lane;  // q
   double *const a1 = tile + 64 + 2 * lane;  // v
   double *const a2 = tile + 128 + 2 * lane;  // tau
-  double *const a3 = tile + 192 + 2 * lane;  // forward_dynamics
+  double *const a3 = tile + 0 + 2 * lane;  // forward_dynamics
   phipsi_load<2, 2>(tile + 0, given.a0, given.s0, first, given.rows, lane);
   phipsi_load<2, 2>(tile + 64, given.a1, given.s1, first, given.rows, lane);
   phipsi_load<2, 2>(tile + 128, given.a2, given.s2, first, given.rows, lane);
-  __syncwarp();
+  phipsi_arrived();
   const double x0 = a0[0];
   double x1, x2;
   phipsi_sincos(x0, &x1, &x2);
-  const double x3 = a0[1];
-  double x4, x5;
-  phipsi_sincos(x3, &x4, &x5);
-  const double x6 = 9.81 * x1;
-  const double x7 = a1[0];
-  const double x8 = x7 * x7;
-  const double x9 = (-0.3) * x8;
-  const double x10 = fma((-9.81), x2, x9);
-  const double x11 = x5 * x6;
-  const double x12 = fma(-x4, x10, x11);
+  const double x3 = fixed[0] * x1;
+  const double x4 = a1[0];
+  const double x5 = x4 * x4;
+  const double x6 = fixed[1] * x5;
+  const double x7 = fma(fixed[2], x2, x6);
+  const double x8 = a0[1];
+  double x9, x10;
+  phipsi_sincos(x8, &x9, &x10);
+  const double x11 = x10 * x3;
+  const double x12 = fma(-x9, x7, x11);
   const double x13 = a1[1];
-  const double x14 = x7 + x13;
+  const double x14 = x4 + x13;
   const double x15 = x14 * x14;
-  const double x16 = (-0.15) * x15;
+  const double x16 = fixed[3] * x15;
   const double x17 = a2[1];
-  const double x18 = fma(-0.15, x12, x17);
-  const double x19 = 4.96277915633 * x18;
-  const double x20 = 0.744416873449 * x4;
-  const double x21 = fma(x4, x20, (-0.744416873449));
-  const double x22 = fma(0.09, x21, 0.120225);
+  const double x18 = fma(-fixed[4], x12, x17);
+  const double x19 = fixed[5] * x18;
+  const double x20 = fixed[6] * x9;
+  const double x21 = fma(x9, x20, fixed[7]);
+  const double x22 = fma(fixed[8], x21, fixed[9]);
   const double x23 = 1 / x22;
-  const double x24 = x5 * x19;
-  const double x25 = fma(x4, x16, x24);
-  const double x26 = fma(0.3, x25, x17);
-  const double x27 = fma(4.4145, x1, x26);
+  const double x24 = x10 * x19;
+  const double x25 = fma(x9, x16, x24);
+  const double x26 = fma(fixed[10], x25, x17);
+  const double x27 = fma(fixed[11], x1, x26);
   const double x28 = a2[0];
   const double x29 = x28 - x27;
   const double x30 = x23 * x29;
   a3[0] = x30;
-  const double x31 = 0.3 * x30;
-  const double x32 = x5 * x31;
-  const double x33 = fma(4.96277915633, x32, x30);
-  const double x34 = fma(33.0851943755, x18, -x33);
+  const double x31 = fixed[10] * x30;
+  const double x32 = x10 * x31;
+  const double x33 = fma(fixed[5], x32, x30);
+  const double x34 = fma(fixed[12], x18, -x33);
   a3[1] = x34;
   __syncwarp();
-  phipsi_store<2, 2>(tile + 192, given.a3, given.s3, first, given.rows, lane);
+  phipsi_store<2, 2>(tile + 0, given.a3, given.s3, first, given.rows, lane);
   }
 }

@@ -84,6 +84,10 @@ class Text:
         text = f"{number!s}{self.f}"
         return f"({text})" if text.startswith("-") else text
 
+    def constant(self, value: float) -> str:
+        """A number among the statements."""
+        return self.literal(value)
+
     def fused(self, a: str, b: str, c: str) -> str:
         """a·b + c in one rounding."""
         self.used.add("fma")

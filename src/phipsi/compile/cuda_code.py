@@ -17,12 +17,15 @@ from phipsi.compile import (
     c_text,
     cache,
     cuda_prelude,
+    cuda_text,
     llvm_math,
     ops,
+    order,
     schedule,
     streams,
     to_c,
     to_cuda,
+    turns,
 )
 from phipsi.compile.device import needed
 from phipsi.compile.graph import Graph, Recalled
@@ -112,7 +115,8 @@ def _block(count: int) -> Block:
 def _version() -> bytes:
     """What of the software the code depends on."""
     here = sys.modules[__name__]
-    modules = (here, to_cuda, to_c, c_text, cuda_prelude, streams, schedule, llvm_math, ops)
+    emitters = (to_cuda, to_c, c_text, cuda_text, cuda_prelude, streams, schedule, order, turns)
+    modules = (here, *emitters, llvm_math, ops)
     return "".join(inspect.getsource(module) for module in modules).encode()
 
 

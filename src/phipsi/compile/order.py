@@ -9,12 +9,13 @@ next. Nothing is computed otherwise: results are the same to the bit.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from heapq import heappop, heappush
 
 from phipsi.compile.graph import Graph, Instruction
 from phipsi.compile.schedule import SHALLOW
 
 LEAST = 4
-"""Nodes in a run, at least: if single operations are moved about, more values are alive."""
+"""Nodes in a run, at least: where single operations are moved about, more values are alive."""
 
 FAR = 100
 """Nodes between a product and its sum above which one instruction for both is not worth a value
@@ -27,7 +28,7 @@ TURNS = ("sin", "cos")
 
 
 def ordered(graph: Graph) -> Graph:
-    """The same graph, nodes in an order that keeps fewer values alive; itself, if there is none.
+    """The same graph, in an order that keeps fewer values alive; itself, if this one does not.
 
     Runs that leave no more values alive than they use up come as soon as they can, in trace order;
     when there is none, the last one ready comes: the next step of the limb in progress.
@@ -38,27 +39,47 @@ def ordered(graph: Graph) -> Graph:
         {a for i in run for a in graph.nodes[i].args if number.get(a, r) != r}
         for r, run in enumerate(runs)
     ]
-    readers: dict[int, int] = {}
-    after: list[set[int]] = [set() for _ in runs]
+    readers: dict[int, set[int]] = {}
     for r, values in enumerate(needs):
         for a in values:
-            readers[a] = readers.get(a, 0) + 1
-            after[number[a]].add(r)
+            readers.setdefault(a, set()).add(r)
     leaves = [sum(i in readers for i in run) for run in runs]
-    waiting = [len({number[a] for a in values}) for values in needs]
-    ready = [r for r, n in enumerate(waiting) if not n]
+    uses_up = [sum(len(readers[a]) == 1 for a in values) for values in needs]
+    before = [{number[a] for a in values} for values in needs]
+    after: list[list[int]] = [[] for _ in runs]
+    for r, others in enumerate(before):
+        for other in others:
+            after[other].append(r)
+    shrinking: list[int] = []
+    growing: list[int] = []
+    done = [False] * len(runs)
+
+    def offer(r: int) -> None:
+        if before[r]:
+            return
+        if leaves[r] <= uses_up[r]:
+            heappush(shrinking, r)
+        else:
+            heappush(growing, -r)
+
+    for r in range(len(runs)):
+        offer(r)
     order: list[int] = []
-    while ready:
-        shrinking = [r for r in ready if leaves[r] <= sum(readers[a] == 1 for a in needs[r])]
-        run = min(shrinking) if shrinking else max(ready)
-        ready.remove(run)
+    while shrinking or growing:
+        run = heappop(shrinking) if shrinking else -heappop(growing)
+        if done[run]:
+            continue
+        done[run] = True
         order += runs[run]
         for a in needs[run]:
-            readers[a] -= 1
+            readers[a].discard(run)
+            if len(readers[a]) == 1:
+                (last,) = readers[a]
+                uses_up[last] += 1
+                offer(last)
         for r in after[run]:
-            waiting[r] -= 1
-            if not waiting[r]:
-                ready.append(r)
+            before[r].discard(run)
+            offer(r)
     other = _permuted(graph, order)
     return other if sum(alive(other)) < sum(alive(graph)) else graph
 
@@ -69,21 +90,21 @@ def alive(graph: Graph) -> list[int]:
     for i, node in enumerate(graph.nodes):
         for a in node.args:
             last[a] = i
-    change = [0] * (len(graph.nodes) + 1)
+    change = [0] * len(graph.nodes)
     for i, end in enumerate(last):
         if graph.nodes[i].op not in GIVEN:
             change[i] += 1
             change[end] -= 1
     counts, now = [], 0
-    for x in change[:-1]:
+    for x in change:
         now += x
         counts.append(now)
     return counts
 
 
 def nearby(graph: Graph, fused: Mapping[int, int]) -> dict[int, int]:
-    """Of the products that are to be multiplied within a sum ({sum: product}) those for which no
-    value more is alive: not a product of two values that nothing else reads as late as the sum."""
+    """Of the products that are to be multiplied within a sum, {sum: product}, those for which no
+    value more is alive: not a far product of two values that nothing else reads so late."""
     sums: dict[int, list[int]] = {}
     for i, product in fused.items():
         sums.setdefault(product, []).append(i)
@@ -94,22 +115,37 @@ def nearby(graph: Graph, fused: Mapping[int, int]) -> dict[int, int]:
     kept = dict(fused)
     for product, ends in sums.items():
         late = max(ends) - FAR
-        factors = {a for a in graph.nodes[product].args if graph.nodes[a].op not in (*GIVEN, *TURNS)}
-        alone = [a for a in factors if all(i < late or i in ends for i in readers[a])]
+        values = {a for a in graph.nodes[product].args if graph.nodes[a].op not in GIVEN + TURNS}
+        alone = [a for a in values if all(i < late or i in ends for i in readers[a])]
         if len(alone) == 2 and product < late:
             for i in ends:
                 del kept[i]
     return kept
 
 
+def floating(graph: Graph) -> set[int]:
+    """Sines and cosines of inputs, or nearly, with their angles: they can be anywhere."""
+    shallow: list[bool] = []
+    found: set[int] = set()
+    for node in graph.nodes:
+        known = all(shallow[a] for a in node.args)
+        if known and node.op in TURNS:
+            found.add(len(shallow))
+        shallow.append(node.op in GIVEN or (known and node.op in SHALLOW))
+    for i in range(len(graph.nodes) - 1, -1, -1):
+        if i in found:
+            found.update(a for a in graph.nodes[i].args if graph.nodes[a].op not in GIVEN)
+    return found
+
+
 def _runs(graph: Graph) -> Iterator[list[int]]:
-    """The nodes, in trace order, cut where one reads an input, a sine or a cosine that its run has
-    not read; without those that float."""
-    floating = _floating(graph)
+    """The nodes that do not float, in trace order, cut where one reads an input, a sine or a cosine
+    that its run has not read."""
+    anywhere = floating(graph)
     run: list[int] = []
     seen: set[int] = set()
     for i, node in enumerate(graph.nodes):
-        if node.op in GIVEN or i in floating:
+        if node.op in GIVEN or i in anywhere:
             continue
         read = {a for a in node.args if graph.nodes[a].op in ("input", *TURNS)}
         if len(run) >= LEAST and not read <= seen:
@@ -121,23 +157,8 @@ def _runs(graph: Graph) -> Iterator[list[int]]:
         yield run
 
 
-def _floating(graph: Graph) -> set[int]:
-    """Sines and cosines of inputs, or nearly: they can stand right before what reads them first."""
-    shallow: list[bool] = []
-    floating: set[int] = set()
-    for node in graph.nodes:
-        known = all(shallow[a] for a in node.args)
-        shallow.append(node.op in GIVEN or (known and node.op in SHALLOW))
-        if known and node.op in TURNS:
-            floating.add(len(shallow) - 1)
-    for i in range(len(graph.nodes) - 1, -1, -1):
-        if i in floating:
-            floating.update(a for a in graph.nodes[i].args if graph.nodes[a].op not in GIVEN)
-    return floating
-
-
 def _permuted(graph: Graph, order: list[int]) -> Graph:
-    """The nodes in another order, what floats before its first reader."""
+    """The nodes in another order, what floats right before its first reader."""
     number: dict[int, int] = {}
 
     def place(i: int) -> None:

@@ -78,7 +78,7 @@ class Scope:
         """The name of a node's value, or its literal."""
         op, args, value = self.graph.nodes[node]
         if op == "const":
-            return self.text.literal(value)
+            return self.text.constant(value)
         if node not in self.local:
             if op == "pick":
                 self.local[node] = self.text.let(self._element_of(args[0], value, ""))

@@ -2,9 +2,11 @@
 
 Arrays stay as the user has them, (rows, n): a warp brings its 32 rows into shared memory together,
 so that neighbouring threads read neighbouring numbers, and each thread takes its own from there
-when it needs them; results go the same way. What is too wide for that goes in chunks of columns.
+when it needs them; results go the same way. Inputs too wide for that are read where they are, and
+results too wide are written in chunks of columns.
 The memory of loops is a thread's own if it is small; else it is a workspace in which neighbouring
-threads are neighbours, and threads take one row after the other.
+threads are neighbours, and threads take one row after the other. What is measured of all this, and
+why code should be short, is in docs/gpu.md.
 """
 
 from __future__ import annotations
@@ -16,32 +18,40 @@ from math import gcd
 import numpy as np
 
 from phipsi.compile import cuda_prelude
-from phipsi.compile.c_text import Text, sum_of
+from phipsi.compile.c_text import sum_of
+from phipsi.compile.cuda_text import CudaText
 from phipsi.compile.graph import Graph
+from phipsi.compile.order import alive, nearby, ordered
 from phipsi.compile.schedule import Item, Room, fused_products, inserted, itemized
 from phipsi.compile.streams import filled, layouts
 from phipsi.compile.to_c import Scope
+from phipsi.compile.turns import Turns
 
-WARPS = 4
-"""Warps in a block, fewer where their shared memory would be too large."""
+WARPS = 2
+"""Warps in a block, or one where their shared memory would be too large: as many blocks as there
+are registers for."""
 
 BLOCKS = 0
 """Blocks that a multiprocessor must be able to hold, which bounds the registers; 0: as it comes."""
 
-TILE = 24 << 10
+TILE = 40 << 10
 """Bytes of shared memory for the rows of a warp."""
 
 SHARED = 48 << 10
 """Bytes of shared memory that a block can have."""
 
 CHUNK = 8
-"""Columns brought in, or written, together of arrays that are too wide."""
+"""Columns written together of results that are too wide."""
 
 LOCAL = 256
 """Numbers in the memory of loops up to which a thread keeps them as its own."""
 
-CONSTANT = 32 << 10
-"""Bytes of tables up to which they are in constant memory."""
+ALIVE = 1200
+"""Bytes of values alive at once from which on registers are short: sines and cosines are kept in
+shared memory, and what is there is read again and again."""
+
+AGAIN = 300
+"""Operations after which it is read again."""
 
 NAME = "phipsi_kernel"
 """The kernel's name."""
@@ -64,7 +74,7 @@ class Module:
 def emit(graph: Graph, dtype: str) -> Module:
     """The module of a graph."""
     text = CudaText(dtype)
-    kernel = Threads(graph, text)
+    kernel = Threads(ordered(graph), text)
     kernel.emit()
     tile = kernel.columns * 32 * text.size
     warps = max(1, min(WARPS, SHARED // max(tile, 1)))
@@ -72,34 +82,10 @@ def emit(graph: Graph, dtype: str) -> Module:
     body = _kernel(kernel, warps, work)
     parts = [_head(graph, dtype), *cuda_prelude.definitions(text, body), _given(graph, text.T)]
     if text.tables:
-        where = "__constant__" if text.bytes <= CONSTANT else "__device__"
-        parts += [f"#define PHIPSI_TABLE {where} const", "\n".join(text.tables)]
+        parts += [f"#define PHIPSI_TABLE {text.where} const", "\n".join(text.tables)]
+    if text.constants:
+        parts.append(text.fixed())
     return Module("\n\n".join([*parts, body]) + "\n", 32 * warps, work)
-
-
-class CudaText(Text):
-    """CUDA's C++."""
-
-    def __init__(self, dtype: str) -> None:
-        super().__init__(dtype, "PHIPSI_TABLE", "int", "#pragma unroll 1")
-        self.size = 8 if dtype == "float64" else 4
-
-    @property
-    def bytes(self) -> int:
-        """An upper bound on the size of the tables."""
-        return 8 * sum(line.count(",") for line in self.tables)
-
-    def turned(self, x: str, wanted: Sequence[str]) -> list[str]:
-        """Both at once."""
-        self.used.add("sincos")
-        sine, cosine = self.name(), self.name()
-        self.line(f"{self.T} {sine}, {cosine};")
-        self.line(f"phipsi_sincos({x}, &{sine}, &{cosine});")
-        return [sine if name == "sin" else cosine for name in wanted]
-
-    def memory(self, at: str) -> str:
-        """Element `at` of the memory of loops."""
-        return f"PHIPSI_W({at})"
 
 
 class Threads(Scope):
@@ -107,42 +93,70 @@ class Threads(Scope):
 
     def __init__(self, graph: Graph, text: CudaText) -> None:
         super().__init__(graph, text, Room())
+        self.most = TILE // (32 * text.size)
         self.layouts = layouts(graph)
         self.direct = filled(self.layouts)
         """Outputs that loops write themselves, and which of their elements."""
         self.rows = {n.value for n in graph.nodes if n.op == "array"}
-        """Inputs that loops read themselves."""
-        used = {n.value[0] for n in graph.nodes if n.op == "input"}
-        sizes = [(k, size) for k, (_, size) in enumerate(graph.inputs) if k in used]
-        n = len(graph.inputs)
-        sizes += [
-            (n + k, len(nodes))
-            for k, (_, nodes) in enumerate(graph.outputs)
-            if nodes and k not in self.direct
-        ]
+        """Inputs that are read where they are."""
+        self.items = list(itemized(graph, nearby(graph, fused_products(graph))))
+        self.turns = Turns()
+        if max(alive(graph), default=0) * text.size > ALIVE:
+            turns, items = Turns.among(graph, self.items)
+            angles = pitch(graph.inputs[turns.array][1]) if turns.array >= 0 else 0
+            if turns.columns + angles + pitch(CHUNK) <= self.most:
+                self.turns, self.items = turns, items
+        self.kept: dict[int, str] = {}
+        """Where sines and cosines are found in shared memory."""
         self.places: dict[int, int] = {}
         """Where in a row of shared memory an array of ours stands, if it is there as a whole."""
-        self.columns, self.scratch = 0, -1
-        most = TILE // (32 * text.size) - CHUNK - 1
-        for k, size in sizes:
-            if self.columns + pitch(size) <= most:
-                self.places[k] = self.columns
-                self.columns += pitch(size)
-            else:
-                self.scratch = 0
-        if self.scratch == 0:
+        self.columns, self.scratch = self.turns.columns, -1
+        used = {node.value[0] for node in graph.nodes if node.op == "input"}
+        for k in sorted(used, key=lambda k: (k != self.turns.array, k)):
+            self._placed(k, graph.inputs[k][1])
+        self.rows |= used - set(self.places)
+        for k, (_, nodes) in enumerate(graph.outputs):
+            if nodes and k not in self.direct:
+                self._placed(len(graph.inputs) + k, len(nodes), self._free(nodes))
+                if len(graph.inputs) + k not in self.places:
+                    self.scratch = self.columns
+        if self.scratch >= 0:
             self.scratch = self.columns
             self.columns += pitch(CHUNK)
-        self.chunks: dict[tuple[int, int], list[int]] = {}
-        for i, node in enumerate(graph.nodes):
-            if node.op == "input" and node.value[0] not in self.places:
-                k, element = node.value
-                self.chunks.setdefault((k, element - element % CHUNK), []).append(i)
+
+    def _free(self, nodes: Sequence[int]) -> int:
+        """An input in shared memory of the size of an output, all read before the first of it is
+        computed; −1 if there is none."""
+        at = {node: i for i, item in enumerate(self.items) for node in item.nodes}
+        if any(node not in at for node in nodes):
+            return -1
+        first = min(at[node] for node in nodes)
+        read = [x for item in self.items[first:] for x in item.operands]
+        read += [x for _, stored in self.graph.outputs for x in stored]
+        late = {self.graph.nodes[x].value[0] for x in read if self.graph.nodes[x].op == "input"}
+        taken = {self.places[k] for k in self.places if k >= len(self.graph.inputs)}
+        for k, (_, size) in enumerate(self.graph.inputs):
+            usable = k in self.places and self.places[k] not in taken and k not in late
+            if usable and size == len(nodes) and k != self.turns.array:
+                return k
+        return -1
+
+    def _placed(self, k: int, size: int, over: int = -1) -> None:
+        """Find room for an array in shared memory, if there is, or put it over another."""
+        if over >= 0:
+            self.places[k] = self.places[over]
+        elif self.columns + pitch(size) + pitch(CHUNK) <= self.most:
+            self.places[k] = self.columns
+            self.columns += pitch(size)
 
     def ordered(self) -> list[Item]:
-        """In trace order, every result stored as soon as it, or its chunk, is there."""
-        items = list(itemized(self.graph, fused_products(self.graph)))
-        return inserted(self.graph, items, list(self._stores()))
+        """Every result is stored as soon as it, or its chunk, is there."""
+        items = inserted(self.graph, self.items, list(self._stores()))
+        if not self.turns.columns:
+            return items
+        for i in range(len(items) - len(items) % AGAIN, 0, -AGAIN):
+            items.insert(i, Item("again", (), ()))
+        return items
 
     def _stores(self) -> Iterator[Item]:
         for k, (_, nodes) in enumerate(self.graph.outputs):
@@ -152,27 +166,50 @@ class Threads(Scope):
                         yield Item("store", (), (n,), (k, i))
                 continue
             chunk = 1 if len(self.graph.inputs) + k in self.places else CHUNK
-            if chunk > 1 and all(self.graph.nodes[n].op == "pick" for n in nodes):
+            if chunk > 1 and nodes and all(self.graph.nodes[n].op == "pick" for n in nodes):
                 sources = (self.graph.nodes[n].args[0] for n in nodes)
                 yield Item("spread", (), tuple(dict.fromkeys(sources)), (k,))
                 continue
             for first in range(0, len(nodes), chunk):
                 yield Item("store", (), nodes[first : first + chunk], (k, first))
 
+    def rolled(self, item: Item) -> None:
+        """Sines and cosines in loops; from now on they are in shared memory."""
+        text, k, n = self.text, self.turns.array, len(self.turns.rest)
+        own = np.array([self.graph.nodes[x.operands[0]].value[1] for x in self.turns.own])
+        m = len(own)
+        for j, x in enumerate(self.turns.rest):
+            text.line(f"turns[{m + j}] = {self.value(x.operands[0])};")
+        places = [(f"a{k}[{element}]", f"turns[{j}]") for j, element in enumerate(own)]
+        places += [(f"turns[{m + j}]", f"turns[{m + n + j}]") for j in range(n)]
+        for x, place in zip((*self.turns.own, *self.turns.rest), places, strict=True):
+            for node in x.nodes:
+                self.kept[node] = place[self.graph.nodes[node].op == "cos"]
+        text.used.add("sincos")
+        if m:
+            with text.rounds(m) as i:
+                angle = f"a{k}[{sum_of(*text.by_round(own, i, own >= 0))}]"
+                text.line(f"phipsi_sincos({angle}, &{angle}, &turns[{i}]);")
+        if n:
+            with text.rounds(n) as i:
+                angle, cosine = f"turns[{i} + {m}]", f"turns[{i} + {m + n}]"
+                text.line(f"phipsi_sincos({angle}, &{angle}, &{cosine});")
+        self.again(item)
+
+    def again(self, item: Item) -> None:
+        """Let go of what is in shared memory: it is read again where it is needed."""
+        for node in list(self.local):
+            op, _, value = self.graph.nodes[node]
+            if node in self.kept or (op == "input" and value[0] in self.places):
+                del self.local[node]
+        self.text.line('asm volatile("" ::: "memory");')
+
     def entered(self, node: int) -> str:
-        """Take an element of an input from shared memory."""
+        """Read an element of an input, a sine or a cosine."""
+        if node in self.kept:
+            return self.text.let(self.kept[node])
         k, element = self.graph.nodes[node].value
-        if k in self.places:
-            return self.text.let(f"a{k}[{element}]")
-        text, first = self.text, element - element % CHUNK
-        size = min(CHUNK, self.graph.inputs[k][1] - first)
-        text.line(f"{self._moved('load', k, size, first)}")
-        text.line("__syncwarp();")
-        for other in self.chunks[k, first]:
-            at = self.graph.nodes[other].value[1] - first
-            self.local[other] = text.let(f"scratch[{pitch(size)} * lane + {at}]")
-        text.line("__syncwarp();")
-        return self.local[node]
+        return self.text.let(f"{'a' if k in self.places else 'row'}{k}[{element}]")
 
     def element(self, k: int, at: str) -> str:
         """Element `at` of the whole input k."""
@@ -207,6 +244,9 @@ class Threads(Scope):
         text, whole = self.text, len(nodes) - len(nodes) % CHUNK
         picks = [self.graph.nodes[n] for n in nodes]
         slots = [self.slots[n.args[0]] + self._kept(n.args[0], n.value) for n in picks]
+        if not whole:
+            self.store(Item("store", (), nodes, (item.place[0], 0)))
+            return
         with text.rounds(whole // CHUNK) as i:
             for c in range(CHUNK):
                 row = np.array(slots[c:whole:CHUNK])
@@ -224,7 +264,8 @@ class Threads(Scope):
         """The statement that moves columns of an array between device and shared memory."""
         address = f"given.a{k} + {first}" if first else f"given.a{k}"
         more = f"{tile}, {address}, given.s{k}, first, given.rows, lane"
-        return f"phipsi_{how}<{size}, {pitch(size)}>({more});"
+        part = "_part" if tile == "scratch" else ""
+        return f"phipsi_{how}{part}<{size}, {pitch(size)}>({more});"
 
     def staged(self) -> tuple[list[str], list[str]]:
         """Statements before and after all others: rows come in, and results go out."""
@@ -234,17 +275,19 @@ class Threads(Scope):
         for k, at in self.places.items():
             name, size = self._array(k)
             tile = f"tile + {32 * at}"
-            before.append(f"{T} *const a{k} = {tile} + {pitch(size)} * lane;  // {name}")
+            before.append(f"{T} *const a{k} = {tile} + {pitch(size)} * lane;  // {_plain(name)}")
             (loads if k < n else after).append(
                 self._moved("load" if k < n else "store", k, size, tile=tile)
             )
+        if self.turns.columns:
+            before.append(f"{T} *const turns = tile + {self.turns.columns} * lane;")
         if self.scratch >= 0:
             before.append(f"{T} *const scratch = tile + {32 * self.scratch};")
         for k in sorted(self.rows | {n + k for k in self.direct}):
             const = "const " if k < n else ""
             before.append(f"{const}{T} *const row{k} = given.a{k} + row * given.s{k};")
         if loads:
-            before += [*loads, "__syncwarp();"]
+            before += [*loads, "phipsi_arrived();"]
         return before, ["__syncwarp();", *after] if after else []
 
     def _array(self, k: int) -> tuple[str, int]:
@@ -256,9 +299,9 @@ class Threads(Scope):
 
 
 def pitch(columns: int) -> int:
-    """How far apart rows stand in shared memory, so that 32 of them are in few of its banks' way:
-    a column costs at most two turns."""
-    return columns if gcd(columns, 32) <= 2 else columns + 1
+    """How far apart rows stand in shared memory: as in the array, unless more than four of 32 rows
+    would be in one bank."""
+    return columns if gcd(columns, 32) <= 4 else columns + 1
 
 
 def _kernel(kernel: Threads, warps: int, work: int) -> str:
@@ -294,8 +337,12 @@ def _kernel(kernel: Threads, warps: int, work: int) -> str:
 
 def _head(graph: Graph, dtype: str) -> str:
     names = ", ".join(f"{name} ({size})" for name, size in graph.inputs)
-    plain = "".join(c if c.isprintable() and c != "\\" else "?" for c in names)
-    return f"// {graph.operations} operations, {dtype}; of {plain}"
+    return f"// {graph.operations} operations, {dtype}; of {_plain(names)}"
+
+
+def _plain(names: str) -> str:
+    """Text that a comment can hold."""
+    return "".join(c if c.isprintable() and c != "\\" else "?" for c in names)
 
 
 def _given(graph: Graph, T: str) -> str:

@@ -1,0 +1,1 @@
+"""Forward dynamics of millions of robots on a GPU: `python -m benchmarks.gpu` writes RESULTS.md."""
