@@ -117,7 +117,8 @@ def test_random_graphs(seed: int, n: int, loops: int) -> None:
     back = run(pullback(graph, wrt), [*x, *given_])
     left = sum(np.sum(w * y, axis=1) for w, y in zip(given_, rates, strict=True))
     right = sum(np.sum(w * y, axis=1) for w, y in zip(back, d, strict=True))
-    size = sum(np.sum(np.abs(w * y), axis=1) for w, y in zip(back, d, strict=True))
+    terms = (np.sum(np.abs(w * y), axis=1) for w, y in zip(back, d, strict=True))
+    size = sum(terms, start=np.zeros(8, np.longdouble))
     good = np.isfinite(left) & np.isfinite(right) & (size < 1e9)
     np.testing.assert_array_less(np.abs(left - right)[good], 1e-9 * (1.0 + size[good]))
 
