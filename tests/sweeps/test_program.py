@@ -463,3 +463,11 @@ def test_a_kernel_knows_the_defaults_of_its_program() -> None:
     robot, q = pp.robots.double_pendulum(), np.array([1.0, -2.0])
     assert np.array_equal(pulled.compile(robot)(q), pulled(robot, q))
     assert np.array_equal(pulled.compile(robot, gain=0.0)(q, 3.0), -3.0 * q)
+
+
+def test_one_number_of_the_robot_may_be_named_alone_and_out_must_be_arrays():
+    robot = pp.robots.double_pendulum()
+    kernel = pp.gravity_force.compile(robot, inputs="gravity", backend="numpy")
+    np.testing.assert_array_equal(kernel(np.ones(2), np.zeros(3)), np.zeros(2))
+    with pytest.raises(TypeError, match="out= is a int, needs an array, or a list of arrays"):
+        kernel(np.ones(2), np.zeros(3), out=3)

@@ -126,6 +126,11 @@ def _sealed(graph: Graph | Recalled, dtype: str, capability: str) -> bytes:
     nvrtc = cupy_module().cuda.nvrtc
     known = [int(a) for a in nvrtc.getSupportedArchs()]
     own = int(capability)
+    if own < min(known):
+        raise RuntimeError(
+            f"the cuda backend needs a device of compute capability {min(known) / 10} or more, "
+            f"this one has {own / 10}"
+        )
     target = f"sm_{own}" if own in known else f"compute_{max(a for a in known if a <= own)}"
     options = (f"-arch={target}", *OPTIONS[dtype])
     what = (graph.digest, dtype, options, nvrtc.getVersion())

@@ -280,6 +280,9 @@ class Kernel:
 
     def _targets(self, shapes: list[tuple[int, ...]], out: Any) -> list[np.ndarray]:
         """The arrays of out=, checked."""
+        if not isinstance(out, (np.ndarray, Sequence)):
+            kind = type(out).__name__
+            raise TypeError(f"{self.name}: out= is a {kind}, needs an array, or a list of arrays")
         targets = [out] if isinstance(out, np.ndarray) else list(out)
         if len(targets) != len(shapes):
             raise ValueError(f"{self.name} has {len(shapes)} results, out= has {len(targets)}")

@@ -129,7 +129,7 @@ class Program(Inputs, Generic[P, R]):
         dtype: str = "float64",
         threads: int | None = None,
         unroll: bool | None = None,
-        inputs: Sequence[str] = (),
+        inputs: str | Sequence[str] = (),
         **arguments: Any,
     ) -> Kernel:
         """The kernel for one robot.
@@ -145,7 +145,7 @@ class Program(Inputs, Generic[P, R]):
         batch row: see `Robot.parameter`.
         """
         static, leaves = self.example(robot, arguments)
-        extra = tuple(Leaf(name, robot.parameter(name).shape) for name in inputs)
+        extra = _numbers(robot, inputs)
         request = self._request(robot, static, leaves, extra=extra, unroll=unroll)
         kernel = _kernel(request, dtype, backend, threads)
         kernel.prepare()
@@ -224,7 +224,7 @@ class Program(Inputs, Generic[P, R]):
         dtype: str = "float64",
         name: str | None = None,
         unroll: bool | None = None,
-        inputs: Sequence[str] = (),
+        inputs: str | Sequence[str] = (),
         **arguments: Any,
     ) -> str:
         """The program for one robot as source text; arguments as in `compile`.
@@ -241,7 +241,7 @@ class Program(Inputs, Generic[P, R]):
         from phipsi.sweeps.source import written
 
         static, leaves = self.example(robot, arguments)
-        extra = tuple(Leaf(n, robot.parameter(n).shape) for n in inputs)
+        extra = _numbers(robot, inputs)
         graph, results = self._request(robot, static, leaves, extra=extra, unroll=unroll).traced()
         groups = ((leaf,) if isinstance(leaf, Leaf) else leaf for _, leaf in leaves)
         every = [*(leaf for group in groups for leaf in group), *extra]
@@ -319,6 +319,12 @@ def _kernel(
     backend = backend or default_backend(dtype)
     graph, results = request.traced() if backend == "numpy" else request.recalled()
     return Kernel(request.name, graph, request.parameters, results, dtype, backend, threads)
+
+
+def _numbers(robot: Robot, names: str | Sequence[str]) -> tuple[Leaf, ...]:
+    """Numbers of the robot that become inputs."""
+    given = (names,) if isinstance(names, str) else names
+    return tuple(Leaf(name, robot.parameter(name).shape) for name in given)
 
 
 def _leaves(arguments: dict[str, Any]) -> Iterator[Any]:
