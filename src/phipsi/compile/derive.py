@@ -7,7 +7,7 @@ loop whose memory has a part for each direction.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +26,36 @@ _RULES = {**fold.RULES, "div": fold.div}
 def made(op: str, args: Sequence[Node]) -> Node:
     """The node of an operation, by its algebraic rule if it has one."""
     return _RULES[op](*args) if op in _RULES else args[0].tracer.apply(op, *args)
+
+
+def replayed(
+    graph: Graph, inputs: Sequence[Sequence[Node]], loop: Callable[..., Node] | None = None
+) -> list[Node]:
+    """Every node of a graph, made again in the trace in progress; `loop` makes the loops."""
+    tracer = tracer_in_progress()
+    values: list[Node] = []
+    for i, (op, args, value) in enumerate(graph.nodes):
+        operands = [values[a] for a in args]
+        match op:
+            case "const":
+                node = tracer.lift(value)
+            case "input":
+                node = inputs[value[0]][value[1]]
+            case "array":
+                node = array_of(inputs[value])
+            case "pack":
+                node = array_of(operands)
+            case "pick":
+                node = pick(operands[0], value)
+            case "loop" if loop is not None:
+                split = len(args) - len(value.start)
+                node = loop(i, value, operands[:split], operands[split:])
+            case "loop":
+                node = tracer.make("loop", tuple(operands), value)
+            case _:
+                node = made(op, operands)
+        values.append(node)
+    return values
 
 
 def has_loops(graph: Graph) -> bool:
@@ -153,31 +183,23 @@ def _forward_loop(
     first, end = loop.cleared
     if end > first:
         builder.cleared = first, end + loop.size * len(directions)
-    rows = [builder.index(row) for row in loop.indices]
-    table = builder.table(loop.table)
-    numbers = {k: builder.array(array.node) for k, array in enumerate(arrays, 1)}
+    moved = builder.like(loop, [array.node for array in arrays], loop.indices)
     zero = builder.outer.lift(0.0)
     for at, node, tangent in zip(loop.start, start, tangents, strict=True):
         builder.put(at, node)
         for d, k in directions.items():
             builder.put(at + k * loop.size, tangent.get(d, zero))
 
-    def moved(place: Place) -> Place:
-        array, column = numbers.get(place.array, place.array), place.column
-        return Place(array, rows[place.rows], column + table * (array < 0), place.add)
-
     def varied(place: Place) -> dict[int, Place]:
         """Where the derivatives of what stands at a place stand."""
-        array, row, column, add = place
-        if array < 0:
+        at = moved(place)
+        if place.array < 0:
             return {}
-        if array == 0:
-            return {
-                d: Place(0, rows[row], column + k * loop.size, add) for d, k in directions.items()
-            }
+        if place.array == 0:
+            return {d: at._replace(column=at.column + k * loop.size) for d, k in directions.items()}
         return {
-            d: Place(builder.array(node), rows[row], column + begin, add)
-            for d, (node, begin) in arrays[array - 1].tangents.items()
+            d: at._replace(array=builder.array(node), column=at.column + begin)
+            for d, (node, begin) in arrays[place.array - 1].tangents.items()
         }
 
     for case in loop.cases:

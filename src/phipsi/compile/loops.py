@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -103,6 +103,21 @@ class LoopBuilder:
         self._tables.append(np.asarray(numbers, float).reshape(-1))
         return at
 
+    def like(
+        self, loop: Loop, arrays: Sequence[Node], indices: np.ndarray
+    ) -> Callable[[Place], Place]:
+        """Places of another loop as places of this one, which reads the same arrays and numbers,
+        with these index tables."""
+        rows = [self.index(row) for row in indices]
+        table = self.table(loop.table)
+        numbers = {k: self.array(array) for k, array in enumerate(arrays, 1)}
+
+        def moved(place: Place) -> Place:
+            column = place.column + (table if place.array < 0 else 0)
+            return Place(numbers.get(place.array, place.array), rows[place.rows], column, place.add)
+
+        return moved
+
     def case(self) -> CaseTracer:
         """A new kind of round; `choice` says which rounds are of it."""
         self.cases.append(CaseTracer(self))
@@ -152,3 +167,10 @@ def pick(array: Node, at: int) -> Node:
     if array.op == "array":
         return array.tracer.make("input", (), (array.value, int(at)))
     return array.tracer.make("pick", (array,), int(at))
+
+
+def length(array: Node) -> int:
+    """How many scalars an array has."""
+    if array.op == "array":
+        return array.tracer.inputs[array.value][1]
+    return array.value.size if array.op == "loop" else len(array.args)

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from phipsi.compile.derive import made, terms, tracer_in_progress
+from phipsi.compile.derive import made, replayed, terms, tracer_in_progress
 from phipsi.compile.graph import Case, Graph, Loop, Place
-from phipsi.compile.loops import LoopBuilder, array_of, pick
+from phipsi.compile.loops import LoopBuilder, array_of, length, pick
 from phipsi.compile.trace import Node, TraceError, Tracer, tracing
 
 Adjoint = Node | None
@@ -123,36 +123,6 @@ def pullback(graph: Graph, wrt: Sequence[int]) -> Graph:
     return tracer.graph(gradients)
 
 
-def replayed(
-    graph: Graph, inputs: Sequence[Sequence[Node]], loop: Callable[..., Node] | None = None
-) -> list[Node]:
-    """Every node of a graph, made again in the trace in progress; `loop` makes the loops."""
-    tracer = tracer_in_progress()
-    values: list[Node] = []
-    for i, (op, args, value) in enumerate(graph.nodes):
-        operands = [values[a] for a in args]
-        match op:
-            case "const":
-                node = tracer.lift(value)
-            case "input":
-                node = inputs[value[0]][value[1]]
-            case "array":
-                node = array_of(inputs[value])
-            case "pack":
-                node = array_of(operands)
-            case "pick":
-                node = pick(operands[0], value)
-            case "loop" if loop is not None:
-                split = len(args) - len(value.start)
-                node = loop(i, value, operands[:split], operands[split:])
-            case "loop":
-                node = tracer.make("loop", tuple(operands), value)
-            case _:
-                node = made(op, operands)
-        values.append(node)
-    return values
-
-
 def _varying(graph: Graph, varied: Sequence[Sequence[bool]]) -> list[bool]:
     """For each node whether it varies with the inputs that do."""
     varies: list[bool] = []
@@ -202,7 +172,7 @@ class _Recorded:
         self.tape = builder.memory(self.width * loop.count)
         for at, node in zip(loop.start, self.start, strict=True):
             builder.put(at, node)
-        moved = _moved(builder, loop, self.arrays, loop.indices)
+        moved = builder.like(loop, self.arrays, loop.indices)
         row = builder.index(self.width * np.arange(loop.count))
         for case, kept in zip(loop.cases, self.kept, strict=True):
             trace = builder.case()
@@ -227,7 +197,7 @@ class _Recorded:
         builder = LoopBuilder(before + loop.count, tracer_in_progress())
         builder.memory(loop.size)
         regions = {
-            k: builder.memory(_length(array))
+            k: builder.memory(length(array))
             for k, array in enumerate(self.arrays, 1)
             if self.varied[k - 1]
         }
@@ -248,7 +218,7 @@ class _Recorded:
         builder.choice[before:] = len(copies) + loop.choice[::-1]
         ahead = np.zeros((1, before), np.int64)
         back = np.concatenate([np.repeat(ahead, len(loop.indices), 0), loop.indices[:, ::-1]], 1)
-        moved = _moved(builder, loop, self.arrays, back)
+        moved = builder.like(loop, self.arrays, back)
         tape = self.width * np.arange(loop.count)[::-1]
         row = builder.index(np.concatenate([ahead[0], tape]))
         for c, case in enumerate(loop.cases):
@@ -314,21 +284,6 @@ class _Recorded:
         return self._overwritten(c, place) or not fixed.isdisjoint(addresses)
 
 
-def _moved(
-    builder: LoopBuilder, loop: Loop, arrays: list[Node], indices: np.ndarray
-) -> Callable[[Place], Place]:
-    """Places of a loop as places of one that is being built, which reads the same arrays."""
-    rows = [builder.index(row) for row in indices]
-    table = builder.table(loop.table)
-    numbers = {k: builder.array(array) for k, array in enumerate(arrays, 1)}
-
-    def moved(place: Place) -> Place:
-        column = place.column + (table if place.array < 0 else 0)
-        return Place(numbers.get(place.array, place.array), rows[place.rows], column, place.add)
-
-    return moved
-
-
 def _copies(
     size: int, whole: list[tuple[Node, int]], single: dict[int, Node]
 ) -> Iterator[tuple[Node, np.ndarray, np.ndarray]]:
@@ -352,13 +307,6 @@ def _copies(
             np.arange(len(others)),
             np.array([at for at, _ in others], np.int64),
         )
-
-
-def _length(array: Node) -> int:
-    """How many scalars an array has."""
-    if array.op == "array":
-        return array.tracer.inputs[array.value][1]
-    return array.value.size if array.op == "loop" else len(array.args)
 
 
 def _apart(
