@@ -58,3 +58,14 @@ def arguments(case: Any, rows: int | None = 2, seed: int = 0) -> dict[str, np.nd
     names = [name for name in program.parameters if name in (*known, "tau", *shapes)]
     sizes = {"tau": (robot.nv,), **shapes}
     return {n: known[n] if n in known else 0.3 * rng.normal(size=(*lead, *sizes[n])) for n in names}
+
+
+def parts(x: Any) -> tuple[Any, ...]:
+    """One result or several, as several."""
+    return x if isinstance(x, tuple) else (x,)
+
+
+def by_position(function: Any, case: Any) -> Any:
+    """A function of a case's arguments by position, its results as a tuple."""
+    names = list(arguments(case))
+    return lambda *xs: parts(function(**dict(zip(names, xs, strict=True))))

@@ -15,18 +15,17 @@ from typing import Any
 import numpy as np
 
 import phipsi as pp
-from tests.interop.array_cases import CASES, FREE, PENDULUM, arguments, swung
+from tests.interop.array_cases import (
+    CASES,
+    FREE,
+    PENDULUM,
+    arguments,
+    by_position,
+    parts,
+    swung,
+)
 
 Check = Callable[[], Any]
-
-
-def parts(x: Any) -> tuple[Any, ...]:
-    return x if isinstance(x, tuple) else (x,)
-
-
-def by_position(function: Any, case: Any) -> Any:
-    names = list(arguments(case))
-    return lambda *xs: parts(function(**dict(zip(names, xs, strict=True))))
 
 
 def expected(case: Any, given: dict[str, np.ndarray]) -> tuple[Any, ...]:

@@ -8,7 +8,16 @@ import numpy as np
 import pytest
 
 import phipsi as pp
-from tests.interop.array_cases import CASES, FREE, PENDULUM, Swung, arguments, swung
+from tests.interop.array_cases import (
+    CASES,
+    FREE,
+    PENDULUM,
+    Swung,
+    arguments,
+    by_position,
+    parts,
+    swung,
+)
 
 jax = pytest.importorskip("jax")
 ours = pytest.importorskip("phipsi.interop.jax")
@@ -26,15 +35,9 @@ def double() -> Any:
     jax.config.update("jax_enable_x64", before)
 
 
-def parts(x: Any) -> tuple[Any, ...]:
-    return x if isinstance(x, tuple) else (x,)
-
-
 def named(case: Any) -> Any:
     """The function of a case, by position."""
-    function = ours.function(case[1], case[2])
-    names = list(arguments(case))
-    return lambda *xs: parts(function(**dict(zip(names, xs, strict=True))))
+    return by_position(ours.function(case[1], case[2]), case)
 
 
 @pytest.mark.parametrize("case", CASES, ids=IDS)

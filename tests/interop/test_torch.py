@@ -9,7 +9,16 @@ import numpy as np
 import pytest
 
 import phipsi as pp
-from tests.interop.array_cases import CASES, FREE, PENDULUM, Swung, arguments, swung
+from tests.interop.array_cases import (
+    CASES,
+    FREE,
+    PENDULUM,
+    Swung,
+    arguments,
+    by_position,
+    parts,
+    swung,
+)
 
 torch = pytest.importorskip("torch")
 ours = pytest.importorskip("phipsi.interop.torch")
@@ -21,15 +30,9 @@ def tensors(given: dict[str, np.ndarray], grad: bool = False, **how: Any) -> lis
     return [torch.tensor(x, requires_grad=grad, **how) for x in given.values()]
 
 
-def parts(x: Any) -> tuple[Any, ...]:
-    return x if isinstance(x, tuple) else (x,)
-
-
 def named(case: Any) -> Any:
     """The function of a case, by position."""
-    function = ours.function(case[1], case[2])
-    names = list(arguments(case))
-    return lambda *xs: parts(function(**dict(zip(names, xs, strict=True))))
+    return by_position(ours.function(case[1], case[2]), case)
 
 
 @pytest.mark.parametrize("case", CASES, ids=IDS)
