@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ import phipsi as pp
 from phipsi.compile.ops import OPS
 from phipsi.compile.to_sympy import meanings
 
-sympy = pytest.importorskip("sympy")
+sympy: Any = import_module("sympy")  # whose own types are too narrow
 
 PENDULUM = pp.robots.double_pendulum()
 SHAPE = ("inertia:link1", "inertia:link2", "placement:joint2")
