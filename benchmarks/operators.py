@@ -10,7 +10,7 @@ from benchmarks.measure import Effort, difference, race, timed
 from benchmarks.robots import BATCH, five, pin
 from benchmarks.tables import Aim, Column, Section, at_least
 from phipsi.operators import A, H, M, T, a, b, phi
-from phipsi.operators.lower import lower
+from phipsi.operators.lowering.plan import lower
 
 TYPED = (H @ phi @ M @ phi.T @ H.T + A).inv @ (T - H @ phi @ (M @ phi.T @ a + b))
 

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 import phipsi
 from phipsi.cli import app, bench, demo, doctor, peers
 from phipsi.cli.show import programs
-from phipsi.operators.reading import parse
+from phipsi.operators.writing.parser import parse
 
 COMMANDS = ("demo", "info", "robots", "explain", "show", "bench", "doctor", "cache")
 LINK = """<link name="{name}"><inertial><mass value="2"/><origin xyz="0 0 1"/>

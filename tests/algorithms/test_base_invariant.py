@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 import phipsi as pp
-from phipsi.operators.dense import matrix
-from phipsi.operators.symbols import H, mass, phi
-from phipsi.operators.systems import system
+from phipsi.operators.algebra.symbols import H, mass, phi
+from phipsi.operators.dense import matrix, system
 from phipsi.sweeps.messages import scheduled
 from tests.agreement.test_hinges import pin, pinocchio_model, with_normal_z
 from tests.model.urdf_files import URDFS

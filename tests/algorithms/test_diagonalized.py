@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given, settings
 
 import phipsi as pp
-from phipsi.operators import symbols as o
-from phipsi.operators.dense import matrix
-from phipsi.operators.systems import system
+from phipsi.operators.algebra import symbols as o
+from phipsi.operators.dense import matrix, system
 from phipsi.spatial import Pivot
 from phipsi.spatial import rotation as rot
 from phipsi.spatial.roots import root_of

@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import phipsi as pp
-from phipsi.operators.dense import matrix
-from phipsi.operators.symbols import D, E_phi, H, I, K, M, P, P_plus, mass, phi, psi
-from phipsi.operators.systems import system
+from phipsi.operators.algebra.symbols import D, E_phi, H, I, K, M, P, P_plus, mass, phi, psi
+from phipsi.operators.dense import matrix, system
 from tests.zoo import MOVING, State, close, forests, random_builder, random_forest
 
 STEP = 1e-5

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 
 import phipsi as pp
-from phipsi.operators import symbols as o
-from phipsi.operators.dense import WEIGHTS, matrix
-from phipsi.operators.systems import system
+from phipsi.operators.algebra import symbols as o
+from phipsi.operators.algebra.system import WEIGHTS
+from phipsi.operators.dense import matrix, system
 from tests.agreement.peers import SWAP, pinocchio_model
 from tests.agreement.test_hinges import pin, with_normal_z
 from tests.algorithms.test_base_invariant import flyer, runge_kutta

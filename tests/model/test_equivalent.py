@@ -12,9 +12,8 @@ from hypothesis import given, settings
 
 import phipsi as pp
 from phipsi.model.equivalent import AXIAL, MOVES, TURNED, equivalent
-from phipsi.operators.dense import matrix
-from phipsi.operators.symbols import mass
-from phipsi.operators.systems import system
+from phipsi.operators.algebra.symbols import mass
+from phipsi.operators.dense import matrix, system
 from phipsi.spatial import Transform
 from tests.model.urdf_files import URDFS
 from tests.zoo import MOVING, State, close, forests, random_builder, random_forest, random_inertia

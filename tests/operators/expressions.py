@@ -8,9 +8,15 @@ from fractions import Fraction
 
 from hypothesis import strategies as st
 
-from phipsi.operators.expressions import Expression, Identity, Leaf, LogDet, Zero
-from phipsi.operators.spaces import SCALARS, Space
-from phipsi.operators.symbols import SYMBOLS
+from phipsi.operators.algebra.expression import (
+    Expression,
+    IdentityOperator,
+    Leaf,
+    LogDet,
+    ZeroOperator,
+)
+from phipsi.operators.algebra.spaces import SCALARS, Space
+from phipsi.operators.algebra.symbols import SYMBOLS
 
 FRAMES = (("tool",), ("left hand",), ("it's",), ("tool", "left hand"))
 NUMBERS = (Fraction(1), Fraction(-1), Fraction(2), Fraction(-1, 2), Fraction(1, 3), Fraction(0.1))
@@ -49,7 +55,7 @@ class _Grower:
         fitting = [x for x in self.letters if x.domain == domain]
         direct = [x for x in fitting if codomain in (None, x.codomain)]
         if codomain in (None, domain):
-            direct.append(Identity.of(domain))
+            direct.append(IdentityOperator.of(domain))
         if direct:
             return self.pick(direct)
         ways = deque(fitting)
@@ -62,7 +68,7 @@ class _Grower:
                 seen.add(way.codomain)
                 ways.extend(x @ way for x in self.letters if x.domain == way.codomain)
         assert codomain is not None
-        return Zero.of(codomain, domain)
+        return ZeroOperator.of(codomain, domain)
 
     def grow(self, domain: Space, codomain: Space | None, leaves: int) -> Expression:
         """An expression from one space to another, or to any."""
@@ -93,7 +99,7 @@ class _Grower:
                 return self.grow(codomain.dual, domain.dual, leaves).T
             case "inverse" if codomain is not None:
                 x = self.grow(codomain, domain, leaves - 1)
-                return self.letter(domain, codomain) if isinstance(x, Zero) else x.inv
+                return self.letter(domain, codomain) if isinstance(x, ZeroOperator) else x.inv
         return self.letter(domain, codomain)
 
 

@@ -7,13 +7,12 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from phipsi.operators.writing.pseudocode import Pass, Pseudocode
 
 from phipsi.operators import H_dot
-from phipsi.operators.dense import matrix
-from phipsi.operators.pseudocode import Pass, Pseudocode
-from phipsi.operators.spaces import Space
-from phipsi.operators.systems import System
-from phipsi.operators.values import INWARD
+from phipsi.operators.algebra.spaces import Space
+from phipsi.operators.dense import System, matrix
+from phipsi.operators.lowering.dataflow import INWARD
 
 TOKEN = re.compile(
     r"[\d.]+(?:/\d+)?|(?:B|H̃)\('.*?'\)[*]?|(?:ad|crf)\(V\)|Σ_[ck]|log det"

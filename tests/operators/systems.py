@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from phipsi.operators.systems import System
+from phipsi.operators.dense import System
 
 
 def random_system(

@@ -9,21 +9,20 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from phipsi.operators.writing.document import tex
+from phipsi.operators.writing.explain import Explanation, explain
+from phipsi.operators.writing.pseudocode import GIVEN, Pseudocode
+from phipsi.operators.writing.pseudocode import RECURSIONS as WRITTEN
 
 import phipsi as pp
-from phipsi.operators import symbols_of_rates
-from phipsi.operators.dense import matrix
-from phipsi.operators.explain import Explanation, explain
-from phipsi.operators.expressions import Expression
-from phipsi.operators.lower import RECURSIONS
-from phipsi.operators.pages import tex
-from phipsi.operators.pseudocode import GIVEN, Pseudocode
-from phipsi.operators.pseudocode import RECURSIONS as WRITTEN
-from phipsi.operators.reading import parse
-from phipsi.operators.spaces import SCALARS
-from phipsi.operators.symbols import *
-from phipsi.operators.systems import System, system
-from phipsi.operators.traced import as_program
+from phipsi.operators.algebra.expression import Expression
+from phipsi.operators.algebra.spaces import SCALARS
+from phipsi.operators.algebra.symbols import *
+from phipsi.operators.algebra.symbols import rates as symbols_of_rates
+from phipsi.operators.dense import System, matrix, system
+from phipsi.operators.lowering.plan import RECURSIONS
+from phipsi.operators.lowering.program import as_program
+from phipsi.operators.writing.parser import parse
 from tests.operators.expressions import expressions, leaves_of
 from tests.operators.reader import Reader
 from tests.operators.systems import random_system

@@ -13,14 +13,16 @@ import pytest
 
 import phipsi as pp
 from phipsi.operators import Equation
-from phipsi.operators.dense import RATES, matrix
-from phipsi.operators.identities import CONDITIONS, TABLE, Identity
-from phipsi.operators.systems import System, system
+from phipsi.operators.algebra.derivation import CONDITIONS
+from phipsi.operators.algebra.identities import TABLE, Identity
+from phipsi.operators.algebra.symbols import DOTTED
+from phipsi.operators.dense import System, matrix, system
 from tests.operators.systems import random_system
 from tests.zoo import ONE_DOF, random_forest
 
 MOVING = {
-    "Delta_cross", "V_cross", "H_cross", "spin", "mass_by", "C_xi", "C_nu", "gamma", "lam", *RATES,
+    "Delta_cross", "V_cross", "H_cross", "spin", "mass_by", "C_xi", "C_nu", "gamma", "lam",
+    *(dot.symbol.name for dot in DOTTED.values()),
 }  # fmt: skip
 """Symbols that only a robot in motion has."""
 

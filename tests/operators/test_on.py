@@ -13,13 +13,11 @@ from hypothesis import strategies as st
 import phipsi as pp
 from phipsi.operators import *
 from phipsi.operators import Expression, SpaceError
-from phipsi.operators.dense import matrix
-from phipsi.operators.expressions import Inverse, walk
-from phipsi.operators.lower import Plan, lower, planned
-from phipsi.operators.run import Run
-from phipsi.operators.systems import system
-from phipsi.operators.traced import as_program
-from phipsi.operators.values import LoweringError
+from phipsi.operators.algebra.expression import Inverse, walk
+from phipsi.operators.dense import matrix, system
+from phipsi.operators.lowering.dataflow import LoweringError
+from phipsi.operators.lowering.plan import Plan, lower, planned
+from phipsi.operators.lowering.program import as_program
 from tests.operators import by_hand
 from tests.operators.expressions import expressions
 from tests.zoo import MOVING, State, close, random_forest
@@ -211,7 +209,7 @@ def running(plan: Plan) -> pp.Program:
 
     @pp.program
     def run(robot: pp.Robot, q: Any, v: Any, tau: Any) -> Any:
-        return Run(plan, robot, q, {"T": tau}, v=v).result()
+        return Execution(plan, robot, q, {"T": tau}, v=v).result()
 
     return run
 

@@ -11,12 +11,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from phipsi.operators import symbols
-from phipsi.operators.expressions import Expression, Identity, Zero
-from phipsi.operators.reading import DEEPEST, LONGEST, ParseError, parse
-from phipsi.operators.spaces import BODY_MOTIONS, JOINT_FORCES, JOINT_RATES, SpaceError
-from phipsi.operators.spaces import frame_forces as at
-from phipsi.operators.symbols import (
+from phipsi.operators.algebra import symbols
+from phipsi.operators.algebra.expression import Expression, IdentityOperator, ZeroOperator
+from phipsi.operators.algebra.spaces import BODY_MOTIONS, JOINT_FORCES, JOINT_RATES, SpaceError
+from phipsi.operators.algebra.spaces import frame_forces as at
+from phipsi.operators.algebra.symbols import (
     D,
     E_phi_s,
     G_s,
@@ -44,6 +43,7 @@ from phipsi.operators.symbols import (
     tau_bar_p,
     zero,
 )
+from phipsi.operators.writing.parser import DEEPEST, LONGEST, ParseError, parse
 from tests.operators.expressions import expressions, leaves_of
 
 whiten = (I - H @ psi @ K).T @ D.inv
@@ -111,14 +111,14 @@ READ = [
     ("2I", 2 * I),
     ("2", 2 * I),
     ("phi + 1", phi + I),
-    ("I[joint forces]", Identity.of(JOINT_FORCES)),
-    ("zero[body motions, joint rates]", Zero.of(BODY_MOTIONS, JOINT_RATES)),
-    ("0[body motions,joint rates]", Zero.of(BODY_MOTIONS, JOINT_RATES)),
-    (r"I_{\text{joint forces}}", Identity.of(JOINT_FORCES)),
-    (r"0_{\mathrm{body\ motions, joint rates}}", Zero.of(BODY_MOTIONS, JOINT_RATES)),
-    ("I[forces at 'tool' and 'x']", Identity.of(at("tool", "x"))),
-    ("""zero[motions at ", ]", joint rates]""", Zero.of(at(", ]").dual, JOINT_RATES)),
-    (r"I_{\text{motions at 'it\'s\_'}}", Identity.of(at("it's_").dual)),
+    ("I[joint forces]", IdentityOperator.of(JOINT_FORCES)),
+    ("zero[body motions, joint rates]", ZeroOperator.of(BODY_MOTIONS, JOINT_RATES)),
+    ("0[body motions,joint rates]", ZeroOperator.of(BODY_MOTIONS, JOINT_RATES)),
+    (r"I_{\text{joint forces}}", IdentityOperator.of(JOINT_FORCES)),
+    (r"0_{\mathrm{body\ motions, joint rates}}", ZeroOperator.of(BODY_MOTIONS, JOINT_RATES)),
+    ("I[forces at 'tool' and 'x']", IdentityOperator.of(at("tool", "x"))),
+    ("""zero[motions at ", ]", joint rates]""", ZeroOperator.of(at(", ]").dual, JOINT_RATES)),
+    (r"I_{\text{motions at 'it\'s\_'}}", IdentityOperator.of(at("it's_").dual)),
     ("0 * H", H - H),
     ("H + 0", H),
     ("1e-3 * H", 1e-3 * H),

@@ -15,12 +15,11 @@ from hypothesis import strategies as st
 import phipsi as pp
 from phipsi.operators import *
 from phipsi.operators import Expression, rate
-from phipsi.operators.dense import matrix
-from phipsi.operators.expressions import Zero
-from phipsi.operators.identities import Identity
-from phipsi.operators.spaces import SCALARS, Space
-from phipsi.operators.systems import System, system
-from phipsi.operators.traced import as_program, compute
+from phipsi.operators.algebra.expression import ZeroOperator
+from phipsi.operators.algebra.identities import Identity
+from phipsi.operators.algebra.spaces import SCALARS, Space
+from phipsi.operators.dense import System, matrix, system
+from phipsi.operators.lowering.program import as_program, compute
 from tests.operators import test_identities as table
 from tests.operators.expressions import expressions
 from tests.zoo import MOVING, State, close, random_forest
@@ -166,7 +165,7 @@ def test_closed_forms_run(row: Identity) -> None:
 
 
 def _computed(x: Expression, robot: pp.Robot) -> np.ndarray:
-    if gamma in x.leaves or isinstance(x, Zero):  # no recursion
+    if gamma in x.leaves or isinstance(x, ZeroOperator):  # no recursion
         return matrix(x, moving(robot))
     return run(x, robot) if x.codomain != SCALARS else run(x, robot)[0]
 

@@ -16,11 +16,10 @@ import pytest
 import phipsi as pp
 from phipsi.operators import *
 from phipsi.operators import Equation, Expression, parse
-from phipsi.operators.dense import matrix
-from phipsi.operators.simplify import ConditionWarning, derive
-from phipsi.operators.systems import system
-from phipsi.operators.traced import compute
-from phipsi.operators.values import LoweringError
+from phipsi.operators.algebra.simplify import ConditionWarning, derive
+from phipsi.operators.dense import matrix, system
+from phipsi.operators.lowering.dataflow import LoweringError
+from phipsi.operators.lowering.program import compute
 from tests.operators.systems import random_system
 from tests.zoo import State, close
 

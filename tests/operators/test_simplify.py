@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from phipsi.operators import *
 from phipsi.operators import Equation, Expression
+from phipsi.operators.algebra.expression import Inverse, ZeroOperator, walk
+from phipsi.operators.algebra.simplify import derive, stuck
 from phipsi.operators.dense import matrix
-from phipsi.operators.expressions import Inverse, Zero, walk
-from phipsi.operators.simplify import derive, stuck
 from tests.operators.expressions import expressions
 from tests.operators.systems import random_system
 
@@ -22,7 +22,7 @@ WHITEN_P = I - H_p @ psi_p @ K_p
 S_ap = mass_ap @ mass_pp.inv
 J_t, B_t = J("tool"), B("tool")
 BARE = ("no armature",)
-zero_forces = Zero.of(H_p.T.codomain, H_p.T.domain)
+zero_forces = ZeroOperator.of(H_p.T.codomain, H_p.T.domain)
 
 RESULTS: dict[str, tuple[Expression, Expression, tuple[str, ...]]] = {
     "innovations factorization": (mass, COLOUR @ D @ COLOUR.T, ()),

@@ -9,11 +9,16 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from phipsi.operators import symbols
-from phipsi.operators.expressions import Expression, Identity, Leaf, LogDet, Zero
-from phipsi.operators.reading import parse
-from phipsi.operators.spaces import JOINT_FORCES, JOINT_RATES, frame_forces
-from phipsi.operators.symbols import (
+from phipsi.operators.algebra import symbols
+from phipsi.operators.algebra.expression import (
+    Expression,
+    IdentityOperator,
+    Leaf,
+    LogDet,
+    ZeroOperator,
+)
+from phipsi.operators.algebra.spaces import JOINT_FORCES, JOINT_RATES, frame_forces
+from phipsi.operators.algebra.symbols import (
     D,
     H,
     I,
@@ -31,6 +36,7 @@ from phipsi.operators.symbols import (
     psi,
     zero,
 )
+from phipsi.operators.writing.parser import parse
 from tests.operators.expressions import expressions, factors, leaves_of
 
 frames = st.lists(st.text(max_size=6), min_size=1, max_size=3, unique=True).map(tuple)
@@ -71,7 +77,7 @@ def test_sums_do_not_depend_on_order(x: Expression, data: st.DataObject):
     y, z = (data.draw(expressions(domain=x.domain, codomain=x.codomain)) for _ in range(2))
     assert (x + y) + z is x + (z + y)
     assert (x + y).T is y.T + x.T
-    assert x - x is Zero.of(x.codomain, x.domain)
+    assert x - x is ZeroOperator.of(x.codomain, x.domain)
     assert x + x is 2 * x
     assert 3 * (x + y) is 3 * y + 3 * x
 
@@ -90,7 +96,7 @@ def test_products_are_associative(pair: tuple[Expression, Expression], data: st.
 
 @given(expressions(logdet=False, domain=JOINT_FORCES, codomain=JOINT_RATES))
 def test_the_inverse_of_the_inverse_is_itself(x: Expression):
-    assume(not is_scaled(x) and not isinstance(x, Zero))
+    assume(not is_scaled(x) and not isinstance(x, ZeroOperator))
     assert x.inv.inv is x
     assert x.T.inv is x.inv.T
     assert x.inv @ x is not I  # what cancels is for `simplify` to say
@@ -114,14 +120,23 @@ def test_no_two_symbols_are_written_alike(name: str):
 @given(st.sampled_from([row for row in symbols.SYMBOLS.values() if row.framed]), frames)
 def test_frames_may_have_any_name(row: symbols.Symbol, names: tuple[str, ...]):
     leaf = Leaf.of(row, names)
-    for x in (leaf, leaf.T, Identity.of(leaf.domain), Zero.of(leaf.domain, leaf.codomain)):
+    for x in (
+        leaf,
+        leaf.T,
+        IdentityOperator.of(leaf.domain),
+        ZeroOperator.of(leaf.domain, leaf.codomain),
+    ):
         assert_read_back(x)
 
 
 @given(frames)
 def test_spaces_may_have_frames_of_any_name(names: tuple[str, ...]):
     at = frame_forces(*names)
-    for x in (Identity.of(at), 2 * Identity.of(at.dual), Zero.of(at.dual, at)):
+    for x in (
+        IdentityOperator.of(at),
+        2 * IdentityOperator.of(at.dual),
+        ZeroOperator.of(at.dual, at),
+    ):
         assert_read_back(x)
 
 
@@ -180,7 +195,7 @@ LOOKS = [
     (I, "I", "I", "I"),
     (zero, "zero", "0", "0"),
     (
-        Identity.of(JOINT_RATES),
+        IdentityOperator.of(JOINT_RATES),
         "I[joint rates]",
         "I[joint rates]",
         r"I_{\mathrm{joint\ rates}}",
@@ -192,7 +207,7 @@ LOOKS = [
         r"0_{\mathrm{body\ motions,\ joint\ rates}}",
     ),
     (
-        Identity.of(frame_forces("tool", "it's")),
+        IdentityOperator.of(frame_forces("tool", "it's")),
         """I[forces at 'tool' and "it's"]""",
         """I[forces at 'tool' and "it's"]""",
         r"""I_{\mathrm{forces\ at\ 'tool'\ and\ "it's"}}""",

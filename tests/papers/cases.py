@@ -13,11 +13,9 @@ import numpy as np
 import phipsi as pp
 from phipsi import operators as o
 from phipsi.operators import Expression
-from phipsi.operators.dense import PRIMITIVES, RATES, matrix
-from phipsi.operators.expressions import Leaf
-from phipsi.operators.identities import TABLE, Identity
-from phipsi.operators.symbols import DEFINITIONS
-from phipsi.operators.systems import System, system
+from phipsi.operators.algebra.expression import Leaf
+from phipsi.operators.algebra.identities import TABLE, Identity
+from phipsi.operators.dense import System, matrix, system
 from tests.agreement.peers import pinocchio_model
 from tests.agreement.test_hinges import with_normal_z
 from tests.model.test_rebase import flyer
@@ -190,9 +188,9 @@ def identities(*sources: str, passive: bool = False) -> Iterator[float]:
 def circular(row: Identity) -> bool:
     """Is the row a definition by which its dense matrix is made? Such rows are left out."""
     x = row.left
-    if not isinstance(x, Leaf) or x.symbol.name in {*PRIMITIVES, *RATES}:
+    if not isinstance(x, Leaf) or x.symbol.dense or x.symbol.rate_of is not None:
         return False
-    return x.symbol.name in DEFINITIONS and x.definition is row.right
+    return x.symbol.definition is not None and x.definition is row.right
 
 
 def _systems(row: Identity) -> Iterator[tuple[System, str]]:

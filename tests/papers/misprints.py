@@ -10,8 +10,7 @@ import numpy as np
 
 import phipsi as pp
 from phipsi import operators as o
-from phipsi.operators.dense import matrix
-from phipsi.operators.systems import System
+from phipsi.operators.dense import System, matrix
 from tests.papers.base_invariant import branched, from_common_ancestors, times
 from tests.papers.cases import Case, arms, bare, flyers, forests
 from tests.papers.diagonalized import Reaching, curved

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from phipsi import operators as o
-from phipsi.operators.systems import skew
+from phipsi.operators.algebra.system import skew
 from tests.papers.cases import WEIGHTS, Case
 
 # ---- spatial vectors ----------------------------------------------------------------------------

@@ -9,8 +9,7 @@ import numpy as np
 
 import phipsi as pp
 from phipsi import operators as o
-from phipsi.operators.dense import matrix
-from phipsi.operators.systems import system
+from phipsi.operators.dense import matrix, system
 from tests.algorithms.closures import Dense, closing, with_frame
 from tests.algorithms.test_closed_chains import looped
 from tests.papers.cases import Case, bare, flyers, forests, identities, peers

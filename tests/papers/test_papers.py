@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from phipsi.operators.identities import TABLE
+from phipsi.operators.algebra.identities import TABLE
 from tests.papers.page import BEYOND, ITEMS, PAGE, masked, report
 from tests.papers.rows import MISPRINTS, Item, Misprint
 

@@ -13,10 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import phipsi as pp
-from phipsi.operators.dense import matrix
-from phipsi.operators.recursions import riccati
-from phipsi.operators.symbols import H, mass, phi
-from phipsi.operators.systems import system
+from phipsi.operators.algebra.symbols import H, mass, phi
+from phipsi.operators.dense import matrix, system
+from phipsi.operators.lowering.recursions import riccati
 from phipsi.spatial import Compliance, Force, Motion, SpatialInertia
 from phipsi.sweeps import (
     Forest,

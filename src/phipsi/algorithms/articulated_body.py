@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 from phipsi.model import Robot
 from phipsi.operators import C, T, mass
-from phipsi.operators.recursions import riccati
-from phipsi.operators.traced import compute
+from phipsi.operators.lowering.program import compute
+from phipsi.operators.lowering.recursions import riccati
 from phipsi.sweeps import columns, diagonal, forest, inward, program, stack
 
 ACCELERATION = mass.inv @ (T - C)

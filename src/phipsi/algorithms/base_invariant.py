@@ -18,14 +18,14 @@ from phipsi.algorithms.articulated_body import ACCELERATION
 from phipsi.algorithms.kinematics import moving, posed, view
 from phipsi.model import Robot
 from phipsi.operators.checks import check_free
-from phipsi.operators.recursions import (
+from phipsi.operators.lowering.recursions import (
     MASSLESS,
     WORLD_DUAL,
     dual,
     dual_riccati,
     gyroscopic,
     riccati,
-    sent,
+    sibling_message,
 )
 from phipsi.spatial import (
     Force,
@@ -62,7 +62,7 @@ def operational(robot: Robot, q: Any, what: str = "Λ = P + S") -> Forest:
     `what` a robot that is not free is told to lack.
     """
     check_free(what, robot)
-    x = others(sent, inward(riccati, forest(robot, q)), siblings=MASSLESS)
+    x = others(sibling_message, inward(riccati, forest(robot, q)), siblings=MASSLESS)
     return outward(dual, x, **WORLD_DUAL)
 
 
@@ -107,7 +107,7 @@ def outboard(k: Any, children: Children) -> dict[str, Any]:
 
 def told(c: Any) -> dict[str, Any]:
     """φP⁺φ* and φz⁺, what the siblings of a body feel of it"""
-    return {**sent(c), "siblings_z": c.phi @ c.z_plus}
+    return {**sibling_message(c), "siblings_z": c.phi @ c.z_plus}
 
 
 def inboard(k: Any, parent: Any) -> dict[str, Any]:

@@ -17,7 +17,7 @@ import numpy as np
 from phipsi.algorithms.mass_matrix import mass_matrix
 from phipsi.compile import linalg, repeat
 from phipsi.model import ModelError, Robot
-from phipsi.operators.recursions import turning_hinge
+from phipsi.operators.algebra.local_action import hinge_map_rate
 from phipsi.spatial import ForceBasis, HingeMap, Motion, MotionBasis, Pivot, SingularError
 from phipsi.spatial import rotation as rot
 from phipsi.sweeps import (
@@ -73,7 +73,7 @@ def carried(k: Any, children: Children) -> dict[str, Any]:
 def sensitive(k: Any) -> dict[str, Any]:
     """J⁺*H̃F, and (∂H)F in the rows of the hinge, for every freedom of it"""
     turned = [ForceBasis(tuple(map(h.cross_force, k.F.columns))) for h in k.H.T.columns]
-    rates = [turning_hinge(k, unit) for unit in np.eye(len(k.A))]
+    rates = [hinge_map_rate(k, unit) for unit in np.eye(len(k.A))]
     return {
         "outer": [HingeMap(k.J_plus) @ F for F in turned],
         "own": [HingeMap(H_dot) @ k.F for H_dot in rates],

@@ -17,7 +17,8 @@ from phipsi.algorithms.kinematics import moving
 from phipsi.algorithms.mass_matrix import whiten
 from phipsi.model import Robot
 from phipsi.operators import l, m
-from phipsi.operators.recursions import articulating, gyroscopic, riccati, turning_hinge
+from phipsi.operators.algebra.local_action import hinge_map_rate
+from phipsi.operators.lowering.recursions import articulating, gyroscopic, riccati
 from phipsi.spatial import Force, HingeMap, Motion, NoRoot, check_root, root_of
 from phipsi.spatial import rotation as rot
 from phipsi.sweeps import (
@@ -147,7 +148,7 @@ def unwound(
         """β, Δ, V;  b = crf(V)MV − Mg − f_ext;  Ḣ*;  f⁺ = P⁺V⁺"""
         new = rates(k, parent)
         new |= gyroscopic(k.extended(new), parent)
-        new["H_dot"] = turning_hinge(k, new["beta"])
+        new["H_dot"] = hinge_map_rate(k, new["beta"])
         return {**new, "f_plus": k.P_plus @ new["V_plus"]}
 
     x = inward(riccati, forest(robot, q, nu=nu, **more))
@@ -280,7 +281,7 @@ def articulated_inertia_rates(robot: Robot, q: Any, v: Any) -> Articulating:
 
     def hinge(k: Any) -> dict[str, Any]:
         """Ḣ*"""
-        return {"H_dot": turning_hinge(k, k.v)}
+        return {"H_dot": hinge_map_rate(k, k.v)}
 
     def gain(k: Any) -> dict[str, Any]:
         """Ġ = (U̇ − GḊ)D⁻¹"""

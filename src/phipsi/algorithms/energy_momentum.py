@@ -10,7 +10,7 @@ from phipsi.algorithms.kinematics import center_of_mass, first_moment, moving, p
 from phipsi.algorithms.mass_matrix import composite
 from phipsi.model import ModelError, Robot
 from phipsi.operators import A, M, V, beta
-from phipsi.operators.traced import compute
+from phipsi.operators.lowering.program import compute
 from phipsi.spatial import Force, Transform
 from phipsi.spatial import rotation as rot
 from phipsi.sweeps import Forest, columns, forest, inward, local, program, total

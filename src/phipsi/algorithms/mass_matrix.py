@@ -8,8 +8,8 @@ import numpy as np
 
 from phipsi.model import Robot
 from phipsi.operators import l, m, mass
-from phipsi.operators.recursions import riccati
-from phipsi.operators.traced import compute
+from phipsi.operators.lowering.program import compute
+from phipsi.operators.lowering.recursions import riccati
 from phipsi.spatial import ForceBasis, Motion
 from phipsi.sweeps import (
     Children,

@@ -9,7 +9,7 @@ import numpy as np
 from phipsi.algorithms.kinematics import acceleration, moving
 from phipsi.model import Robot
 from phipsi.operators import C, beta_dot, mass
-from phipsi.operators.traced import compute
+from phipsi.operators.lowering.program import compute
 from phipsi.spatial import ForceBasis, Motion, SpatialInertia
 from phipsi.spatial import rotation as rot
 from phipsi.sweeps import (

@@ -29,7 +29,8 @@ from phipsi.algorithms.mass_matrix import scale, whiten, whiten_adjoint
 from phipsi.algorithms.newton_euler import against_gravity
 from phipsi.compile import where
 from phipsi.model import Robot
-from phipsi.operators.recursions import passive_riccati, riccati, turning_hinge
+from phipsi.operators.algebra.local_action import hinge_map_rate
+from phipsi.operators.lowering.recursions import passive_riccati, riccati
 from phipsi.spatial import Force, ForceBasis, HingeMap, Motion, MotionBasis, Transform
 from phipsi.spatial import rotation as rot
 from phipsi.sweeps import (
@@ -304,7 +305,7 @@ def lean(k: Any, children: Children) -> dict[str, Any]:
     """f = Mα + b + Σ φf,  δf = Mγ + BδV + Σ φ(δf + crf(S)f),  δT = Hδf + (∂H)f"""
     f = children.sum(lambda c: c.phi @ c.f, k.load)
     df = children.sum(lambda c: c.phi @ (c.df + c.S.cross_force(c.f)), k.g)
-    turned = turning_hinge(k, k.dq)
+    turned = hinge_map_rate(k, k.dq)
     return {"f": f, "df": df, "dT": k.H @ df + HingeMap(turned) @ f}
 
 

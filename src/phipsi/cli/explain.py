@@ -8,8 +8,8 @@ from typing import Literal
 from phipsi.cli.app import BadUsage
 from phipsi.cli.info import find
 from phipsi.model import ModelError
-from phipsi.operators.explain import Explanation, explain
-from phipsi.operators.reading import parse
+from phipsi.operators.writing.explain import Explanation, explain
+from phipsi.operators.writing.parser import parse
 
 Language = Literal["dynamics", "estimation"]
 Format = Literal["text", "markdown", "latex"]

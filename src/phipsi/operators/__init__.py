@@ -5,27 +5,37 @@
 True
 >>> print(mass.inv.simplify())
 (I − HψK)*D⁻¹(I − HψK)
+
+`algebra` holds expressions, symbols and identities; `lowering` turns expressions into sweeps over
+the bodies; `writing` reads and explains them; `dense` makes matrices of them, as an oracle.
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from phipsi.operators.expressions import Expression as Expression
-from phipsi.operators.spaces import SpaceError as SpaceError
-from phipsi.operators.symbols import *
+from phipsi.operators.algebra.expression import Expression as Expression
+from phipsi.operators.algebra.spaces import SpaceError as SpaceError
+from phipsi.operators.algebra.symbols import *
+from phipsi.operators.connect import Connected
 
 if TYPE_CHECKING:
-    from phipsi.operators.equations import Equation as Equation
-    from phipsi.operators.rates import rate as rate
-    from phipsi.operators.reading import ParseError as ParseError
-    from phipsi.operators.reading import parse as parse
+    from phipsi.operators.algebra.rate import rate as rate
+    from phipsi.operators.equation import Equation as Equation
+    from phipsi.operators.writing.parser import ParseError as ParseError
+    from phipsi.operators.writing.parser import parse as parse
 
-_LATER = {"Equation": "equations", "ParseError": "reading", "parse": "reading", "rate": "rates"}
+Expression.services = Connected()
+
+_LATER = {
+    "Equation": "equation",
+    "ParseError": "writing.parser",
+    "parse": "writing.parser",
+    "rate": "algebra.rate",
+}
 
 
 def __getattr__(name: str) -> Any:
     """What is not needed to run an algorithm is imported when it is first asked for."""
-    from importlib import import_module
-
     if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{_LATER[name]}"), name)

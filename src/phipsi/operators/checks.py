@@ -2,43 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
 from phipsi.model import Hinge, ModelError, Robot
-from phipsi.operators.expressions import ANY, Expression, Leaf
-from phipsi.operators.symbols import *
-
-if TYPE_CHECKING:
-    from phipsi.operators.lower import Lowered, Plan
+from phipsi.operators.algebra.derivation import CONDITIONS, Condition
+from phipsi.operators.algebra.expression import ANY, Expression, Leaf
 
 Mask = tuple[bool, ...]
 
-DUAL = {S, S_plus, G_s, C_s, psi_s, Lambda, tau_bar_s}
-"""Symbols that only free-flyers have."""
-OF_HINGES = ("mass_by", "H_cross")
-"""Symbols that are named after hinges, not frames."""
 
-
-def check_robot(x: Expression, robot: Robot, lowered: Lowered | None = None) -> None:
-    """Refuse a robot that lacks a frame, the free base of the dual set, or what a derivation took
-    for granted."""
+def check_robot(x: Expression, robot: Robot, needs: Iterable[Condition] = ()) -> None:
+    """Refuse a robot that lacks a frame, the free base of the dual set, or what a derivation
+    needs."""
     if not isinstance(robot, Robot):
         raise TypeError(f"{x} needs a Robot first, got {type(robot).__name__}")
     if ANY in (x.domain, x.codomain):
         raise TypeError(f"{x} alone fits any space: name the one, as in I[joint rates]")
-    dual = sorted((leaf for leaf in x.leaves if leaf in DUAL), key=str)
+    dual = sorted((leaf for leaf in x.leaves if leaf.symbol.free_base), key=str)
     if dual:
         check_free(f"{x}: {dual[0]}", robot)
     for leaf in sorted(x.leaves, key=str):
-        if leaf.symbol.name in OF_HINGES:
+        if leaf.symbol.of_hinge:
             _check_hinge(leaf, robot)
         else:
             _ = [robot.frame(name) for name in leaf.frames]
-    if lowered:
-        _check_conditions(x, lowered, robot)
+    for name in needs:
+        found = _against(name, robot)
+        if found:
+            raise ModelError(
+                f"{x} on robot {robot.name!r}: its inverse is known only if {CONDITIONS[name]}, "
+                f"but {found}; 𝓜 (mass) has the armature in it, so mass.inv always works, "
+                "and dense=True inverts anything"
+            )
 
 
 def _check_hinge(x: Leaf, robot: Robot) -> None:
@@ -57,19 +55,6 @@ def check_free(what: str, robot: Robot) -> None:
     found = _against("free base", robot)
     if found:
         raise ModelError(f"{what} is known only on a free base, but {found}")
-
-
-def _check_conditions(x: Expression, lowered: Lowered, robot: Robot) -> None:
-    from phipsi.operators.identities import CONDITIONS
-
-    for name in lowered.derivation.needs:
-        found = _against(name, robot)
-        if found:
-            raise ModelError(
-                f"{x} on robot {robot.name!r}: its inverse is known only if {CONDITIONS[name]}, "
-                f"but {found}; 𝓜 (mass) has the armature in it, so mass.inv always works, "
-                "and dense=True inverts anything"
-            )
 
 
 def _against(condition: str, robot: Robot) -> str:
@@ -91,22 +76,6 @@ def _armed(h: Hinge) -> bool:
     return not all(isinstance(a, float) and a == 0.0 for a in h.armature)
 
 
-def check_vectors(x: Expression, plan: Plan, v: Any, vectors: Mapping[str, Any]) -> None:
-    """Refuse a call that lacks a vector, or gives one that is not asked for."""
-    for name in plan.inputs:
-        if name != "beta" and name not in vectors:
-            meaning = f" ({SYMBOLS[name].meaning})" if name in SYMBOLS else ""
-            raise ValueError(f"{x} needs {name}{meaning}: pass {name}=…")
-    for name in vectors:
-        if name == "beta":
-            raise TypeError(f"{x}: the joint rates β are v: pass them after q")
-        if name not in plan.inputs and name != "x":
-            wanted = ", ".join(n for n in plan.inputs if n != "beta") or "no vector"
-            raise TypeError(f"{x} does not use {name}=; it takes {wanted}")
-    if v is None and (plan.moving or "beta" in plan.inputs):
-        raise ValueError(f"{x} depends on the motion: pass the joint rates v, (robot, q, v)")
-
-
 def as_mask(x: Expression, robot: Robot, active: Any) -> Mask | None:
     """Which joint rates are active, as constants."""
     mask = chosen(robot, active)
@@ -117,7 +86,7 @@ def as_mask(x: Expression, robot: Robot, active: Any) -> Mask | None:
 
 def check_split(x: Expression, hint: str) -> None:
     """Refuse an expression with active or passive joints where none are told apart."""
-    split: list[Leaf] = sorted((leaf for leaf in x.leaves if leaf.symbol.name in SPLIT), key=str)
+    split: list[Leaf] = sorted((leaf for leaf in x.leaves if leaf.symbol.split), key=str)
     if split:
         raise ValueError(f"{x}: {split[0]} needs to know which joints are active; {hint}")
 

@@ -12,18 +12,18 @@ from functools import cached_property
 from typing import Any
 
 from phipsi.model import Robot
+from phipsi.operators.algebra.expression import Expression, walk
+from phipsi.operators.algebra.identities import CONDITIONS
+from phipsi.operators.algebra.simplify import Derivation, Step, derive
+from phipsi.operators.algebra.spaces import SCALARS
+from phipsi.operators.algebra.symbols import SYMBOLS
 from phipsi.operators.checks import as_mask, check_robot
-from phipsi.operators.expressions import Expression, walk
-from phipsi.operators.identities import CONDITIONS
-from phipsi.operators.lower import Plan, lower
+from phipsi.operators.lowering.dataflow import INWARD, OUTWARD, LoweringError
+from phipsi.operators.lowering.plan import Plan, lower
+from phipsi.operators.lowering.program import as_program
 from phipsi.operators.meanings import BEHIND, BY_NAME, FACTORS, NOTATION, RESULTS, Meaning, meanings
 from phipsi.operators.pages import Latex, Markdown, Page, math, names
 from phipsi.operators.pseudocode import Line, Pass, Pseudocode
-from phipsi.operators.simplify import Derivation, Step, derive
-from phipsi.operators.spaces import SCALARS
-from phipsi.operators.symbols import SYMBOLS
-from phipsi.operators.traced import as_program
-from phipsi.operators.values import INWARD, OUTWARD, LoweringError
 
 DYNAMICS = {
     INWARD: "tip → base, for each body k (gather over its children c)",

@@ -10,13 +10,13 @@ from collections.abc import Mapping
 from typing import NamedTuple
 from unicodedata import normalize
 
-from phipsi.operators.expressions import Expression, Leaf
+from phipsi.operators.algebra.expression import Expression, Leaf
+from phipsi.operators.algebra.polynomial import MEANING, F, F_p, W, W_p
+from phipsi.operators.algebra.spaces import SCALARS, Space
+from phipsi.operators.algebra.symbols import *
+from phipsi.operators.lowering.dataflow import Value
 from phipsi.operators.pages import names
 from phipsi.operators.pseudocode import Pseudocode, letters
-from phipsi.operators.spaces import SCALARS, Space
-from phipsi.operators.symbols import *
-from phipsi.operators.values import Value
-from phipsi.operators.words import MEANING, F, F_p, W, W_p
 
 
 class Meaning(NamedTuple):

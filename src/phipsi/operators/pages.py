@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterable, Sequence
 from unicodedata import combining, normalize
 
-from phipsi.operators.reading import parse
-from phipsi.operators.symbols import SYMBOLS
+from phipsi.operators.algebra.symbols import SYMBOLS
+from phipsi.operators.writing.parser import parse
 
 NAMES = {
     **{normalize("NFC", row.unicode): row.latex for row in SYMBOLS.values()},

@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import NamedTuple
 
-from phipsi.operators.expressions import Leaf
-from phipsi.operators.lower import Plan, Sweep
-from phipsi.operators.symbols import *
-from phipsi.operators.text import UNICODE
-from phipsi.operators.values import INWARDS, Value
+from phipsi.operators.algebra.expression import Leaf
+from phipsi.operators.algebra.notation import UNICODE
+from phipsi.operators.algebra.symbols import *
+from phipsi.operators.lowering.dataflow import INWARDS, Value
+from phipsi.operators.lowering.plan import Plan, Sweep
 
 
 class Recursion(NamedTuple):

@@ -9,33 +9,26 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
-from phipsi.operators.expressions import Expression
-from phipsi.operators.simplify import Derivation, derive
-from phipsi.operators.spaces import SCALARS, Space
-from phipsi.operators.symbols import H_dot
-from phipsi.operators.values import INWARD, OUTWARD, STATE, Lowering, LoweringError, Value
+from phipsi.operators.algebra.derivation import Derivation
+from phipsi.operators.algebra.expression import Expression
+from phipsi.operators.algebra.simplify import derive
+from phipsi.operators.algebra.spaces import SCALARS, Space
+from phipsi.operators.lowering.dataflow import Dataflow, LoweringError, Value
+from phipsi.operators.lowering.recursions import (
+    INWARD,
+    LOCAL,
+    OUTWARD,
+    RECURSION_OF,
+    RECURSIONS,
+    Direction,
+    Recursion,
+)
 
-RECURSIONS: dict[str, tuple[str, tuple[str, ...]]] = {
-    "riccati": (INWARD, ()),
-    "passive": (INWARD, ()),
-    "motion": (OUTWARD, ()),
-    "gyroscopic": (OUTWARD, ("motion",)),
-    "upsilon": (OUTWARD, ("riccati",)),
-    "dual": (OUTWARD, ("riccati",)),
-    "rates": (INWARD, ("riccati", "motion")),
-}
-"""Recursions behind symbols: their direction, and those they follow."""
+DIRECTIONS: dict[str, Direction] = {"gather": INWARD, "scatter": OUTWARD, "load": OUTWARD}
+"""The sweep that a value between neighbours needs."""
 
-COSTS = {
-    "riccati": 170, "passive": 170, "motion": 50, "gyroscopic": 60, "upsilon": 80, "dual": 250,
-    "rates": 150,
-    "load": 70, "gather": 24, "scatter": 24, "add": 6, "place": 1, "dot": 6,
-    **dict.fromkeys(("M", "P", "P_p", "P_plus", "P_p_plus", "Upsilon", "P_dot"), 33),
-    **dict.fromkeys(("G", "G_p", "Delta_cross", "H_cross"), 6), "G_dot": 12, "spin": 18,
-    "V_cross": 27,
-}  # fmt: skip
+COSTS = {"load": 70, "gather": 24, "scatter": 24, "add": 6, "place": 1, "dot": 6}
 """Operations for a hinge with one freedom, roughly: to choose among equal expressions."""
 
 
@@ -43,8 +36,8 @@ COSTS = {
 class Sweep:
     """One pass over the bodies: recursions behind symbols, then values, in order."""
 
-    direction: str
-    recursions: tuple[str, ...]
+    direction: Direction
+    recursions: tuple[Recursion, ...]
     values: tuple[Value, ...]
 
 
@@ -61,8 +54,8 @@ class Plan:
     @property
     def cost(self) -> int:
         """Operations per body, roughly."""
-        states = sum(COSTS[name] for sweep in self.sweeps for name in sweep.recursions)
-        return states + sum(_cost(x) for x in self.values)
+        behind = sum(recursion.cost for sweep in self.sweeps for recursion in sweep.recursions)
+        return behind + sum(_cost(x) for x in self.values)
 
     @property
     def inputs(self) -> dict[str, Space]:
@@ -72,39 +65,40 @@ class Plan:
     @property
     def moving(self) -> bool:
         """Does it depend on the velocity?"""
-        states = {name for sweep in self.sweeps for name in sweep.recursions}
-        return "motion" in states or any(
-            x.op == "load" or (x.op == "apply" and H_dot in x.data.leaves) for x in self.values
+        return any(x.moving for sweep in self.sweeps for x in sweep.recursions) or any(
+            x.op == "load" or (x.op == "apply" and any(y.symbol.moving for y in x.data.leaves))
+            for x in self.values
         )
 
 
 def _cost(x: Value) -> int:
     if x.op == "apply":
-        return max(COSTS.get(leaf.symbol.name, 1) for leaf in x.data.leaves)
+        return max(leaf.symbol.cost for leaf in x.data.leaves)
     return COSTS.get(x.op, 0)
 
 
-def needed(x: Value) -> tuple[str, ...]:
+def needed(x: Value) -> tuple[Recursion, ...]:
     """The recursions behind the symbols of a value."""
-    if x.op == "state":
-        return ("gyroscopic",) if x.data == "b" else ("motion",)
-    if x.op == "logdet":
-        return (STATE[x.data.symbol.name],)
-    if x.op != "apply":
-        return ()
-    own = (STATE.get(leaf.symbol.name) for leaf in x.data.leaves)
-    return tuple(sorted({name for name in own if name in RECURSIONS}))
+    match x.op:
+        case "state":
+            names = {x.data}
+        case "logdet" | "apply":
+            names = {leaf.symbol.name for leaf in x.data.leaves}
+        case _:
+            return ()
+    own = {RECURSION_OF[name] for name in names if name in RECURSION_OF}
+    return tuple(recursion for recursion in RECURSIONS if recursion in own)
 
 
 def planned(x: Expression, given: Iterable[str] = ()) -> Plan:
     """The plan of one form of an expression, or a `LoweringError`."""
-    lowering = Lowering(given)
+    dataflow = Dataflow(given)
     if x.domain == SCALARS:
-        result = lowering.vector(x)
+        result = dataflow.vector(x)
     else:
-        result = lowering.apply(x, lowering.make("input", x.domain, (), "x"))
+        result = dataflow.apply(x, dataflow.make("input", x.domain, (), "x"))
     values = tuple(_ordered(result))
-    plans = [_passes(x, result, values, first) for first in (INWARD, OUTWARD)]
+    plans = [_swept_from(first, x, result, values) for first in (INWARD, OUTWARD)]
     return min(plans, key=lambda plan: len(plan.sweeps))
 
 
@@ -124,13 +118,17 @@ def _ordered(result: Value) -> Iterator[Value]:
                 waiting[:0] = [(y, False) for y in x.args]
 
 
-def _passes(x: Expression, result: Value, values: tuple[Value, ...], first: str) -> Plan:
-    """Values and recursions by the number of the sweep they are computed in; sweeps alternate."""
-    level: dict[Any, int] = dict.fromkeys(values, 0)
-    states = {name for value in values for name in _closure(needed(value))}
-    level.update(dict.fromkeys(states, 0))
+Levels = dict[Value | Recursion, int]
+"""The number of the sweep that something is computed in."""
 
-    def at(number: int, direction: str | None) -> int:
+
+def _swept_from(first: Direction, x: Expression, result: Value, values: tuple[Value, ...]) -> Plan:
+    """The plan whose first sweep has a given direction; sweeps alternate."""
+    level: Levels = dict.fromkeys(values, 0)
+    behind = (own for value in values for own in _closure(needed(value)))
+    level.update(dict.fromkeys(behind, 0))
+
+    def at(number: int, direction: Direction | None) -> int:
         turned = (number % 2 == 0) == (direction == first)
         return number if direction is None or turned else number + 1
 
@@ -138,14 +136,14 @@ def _passes(x: Expression, result: Value, values: tuple[Value, ...], first: str)
     while changed:
         changed = False
         for item in level:
-            if isinstance(item, str):
-                direction, after = RECURSIONS[item]
-                least = max((level[name] for name in after), default=0)
+            if isinstance(item, Recursion):
+                direction = item.direction
+                least = max((level[other] for other in item.needs), default=0)
             else:
-                direction = {"gather": INWARD, "scatter": OUTWARD, "load": OUTWARD}.get(item.op)
+                direction = DIRECTIONS.get(item.op)
                 least = max(
                     [level[y] + (_after(y) and not item.whole) for y in item.sources]
-                    + [level[name] for name in needed(item)],
+                    + [level[other] for other in needed(item)],
                     default=0,
                 )
             new = at(least, direction)
@@ -155,7 +153,7 @@ def _passes(x: Expression, result: Value, values: tuple[Value, ...], first: str)
     return Plan(x, result, tuple(_swept(level, values, first)), values)
 
 
-def _late(level: dict[Any, int], values: tuple[Value, ...]) -> None:
+def _late(level: Levels, values: tuple[Value, ...]) -> None:
     """What is made of given vectors alone is computed where it is first used."""
     given: set[Value] = set()
     for x in values:
@@ -175,25 +173,25 @@ def _after(x: Value) -> bool:
     return x.whole and x.op not in ("input", "unit", "one", "zero")
 
 
-def _closure(names: Iterable[str]) -> Iterator[str]:
-    for name in names:
-        yield from _closure(RECURSIONS[name][1])
-        yield name
+def _closure(recursions: Iterable[Recursion]) -> Iterator[Recursion]:
+    for recursion in recursions:
+        yield from _closure(recursion.needs)
+        yield recursion
 
 
-def _swept(level: dict[Any, int], values: tuple[Value, ...], first: str) -> Iterator[Sweep]:
+def _swept(level: Levels, values: tuple[Value, ...], first: Direction) -> Iterator[Sweep]:
     second = OUTWARD if first == INWARD else INWARD
     carried: list[Value] = []
     last = max(level.values(), default=0)
     for number in range(last + 1):
         own = [x for x in values if level[x] == number]
-        states = [name for name in RECURSIONS if level.get(name) == number]
-        swept = states or any(x.op in ("gather", "scatter", "load") for x in own)
+        behind = [recursion for recursion in RECURSIONS if level.get(recursion) == number]
+        swept = behind or any(x.op in ("gather", "scatter", "load") for x in own)
         carried += own
         whole = any(x.whole for x in own)
         if swept or number == last or whole:
-            direction = (first if number % 2 == 0 else second) if swept else "local"
-            yield Sweep(direction, tuple(states), tuple(carried))
+            direction = (first if number % 2 == 0 else second) if swept else LOCAL
+            yield Sweep(direction, tuple(behind), tuple(carried))
             carried = []
 
 
@@ -201,7 +199,7 @@ def _swept(level: dict[Any, int], values: tuple[Value, ...], first: str) -> Iter
 class Lowered:
     """An expression, how it was simplified, and the plan of its cheapest form."""
 
-    derivation: Derivation
+    derivation: Derivation[Expression]
     plan: Plan
 
 

@@ -12,7 +12,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import NoReturn
 
-from phipsi.operators.expressions import (
+from phipsi.operators.algebra.expression import (
     Adjoint,
     Expression,
     Inverse,
@@ -20,15 +20,12 @@ from phipsi.operators.expressions import (
     LogDet,
     Sum,
     Unit,
-    Zero,
+    ZeroOperator,
     add,
     product,
 )
-from phipsi.operators.spaces import BODY_FORCES, BODY_MOTIONS, Space
-from phipsi.operators.symbols import *
-
-CONSTANT = {"M", "A", "A_a", "A_p", "B"}
-"""Symbols that do not change."""
+from phipsi.operators.algebra.spaces import BODY_FORCES, BODY_MOTIONS, Space
+from phipsi.operators.algebra.symbols import *
 
 
 def rate(x: Expression, *, inertial: bool = False) -> Expression:
@@ -64,7 +61,7 @@ def _rate(x: Expression) -> Expression:
         case Inverse():
             return -(x @ _rate(x.inner) @ x)
         case Unit():
-            return Zero.of(x.codomain, x.domain)
+            return ZeroOperator.of(x.codomain, x.domain)
         case Sum():
             return add((c, _rate(term)) for c, term in x.terms)
         case LogDet():
@@ -80,16 +77,16 @@ def _in_turn(factors: tuple[Expression, ...], i: int) -> Expression:
 
 
 def _symbol(x: Leaf) -> Expression:
-    name = x.symbol.name
-    if name in CONSTANT:
-        return Zero.of(x.codomain, x.domain)
+    row = x.symbol
+    if row.constant:
+        return ZeroOperator.of(x.codomain, x.domain)
     if x is beta:
         return beta_dot
     if x in DOTTED:
         return DOTTED[x]
-    if name in SPLIT:
+    if row.split:
         _refuse(x, "rates are those of robots with all hinges free")
-    if x in DOTTED.values() or name not in DEFINITIONS:
+    if row.rate_of is not None or row.definition is None:
         _refuse(x, "no symbol stands for it")
     return _rate(x.definition)
 

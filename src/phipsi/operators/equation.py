@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from phipsi.operators.expressions import Expression, Leaf, Zero, inverse
-from phipsi.operators.simplify import derive
-from phipsi.operators.symbols import *
-from phipsi.operators.words import Polynomial
+from phipsi.operators.algebra.expression import Expression, Leaf, ZeroOperator, inverse
+from phipsi.operators.algebra.polynomial import Polynomial
+from phipsi.operators.algebra.simplify import derive
+from phipsi.operators.algebra.symbols import *
+from phipsi.operators.writing.parser import ParseError, parse
 
 
 def _depends(definition: Expression, x: Expression) -> bool:
@@ -48,8 +49,6 @@ class Equation:
     @classmethod
     def parse(cls, text: str) -> Equation:
         """The equation that a text says: "T = mass @ beta_dot + C"."""
-        from phipsi.operators.reading import ParseError, parse
-
         left, equals, right = text.partition("=")
         if not equals:
             raise ParseError(f"{text!r} is no equation: write left = right")
@@ -84,7 +83,7 @@ class Equation:
         assumed = (assume,) if isinstance(assume, str) else tuple(assume)
         for riccati in ({}, RICCATI, RICCATI_OF_PASSIVE):
             found = derive(difference.replaced(riccati), assumed, strict=True)
-            if isinstance(found.result, Zero):
+            if isinstance(found.result, ZeroOperator):
                 return True
         return False
 

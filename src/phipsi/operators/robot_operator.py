@@ -9,30 +9,27 @@ import numpy as np
 
 from phipsi.compile import Kernel
 from phipsi.model import Robot
-from phipsi.operators.checks import as_mask, check_robot, check_vectors
-from phipsi.operators.dense import matrix
-from phipsi.operators.expressions import Expression
-from phipsi.operators.lower import lower
-from phipsi.operators.spaces import SCALARS, Space
-from phipsi.operators.symbols import SYMBOLS, D
-from phipsi.operators.systems import system
-from phipsi.operators.traced import as_program, rows
+from phipsi.operators.algebra.expression import Expression
+from phipsi.operators.algebra.linear_operator import LinearOperator
+from phipsi.operators.algebra.spaces import SCALARS, Space
+from phipsi.operators.algebra.symbols import SYMBOLS, D
+from phipsi.operators.checks import as_mask, check_robot
+from phipsi.operators.dense import matrix, system
+from phipsi.operators.lowering.plan import lower
+from phipsi.operators.lowering.program import as_program, check_vectors, rows
 from phipsi.sweeps import Program
 
 
-class LinearOperator:
+class RobotOperator(LinearOperator):
     """An operator of a robot at a configuration q (…, nq), applied by its recursion in O(N).
 
     `op @ x` takes vectors (…, n), of bodies (…, nb, 6), with any batch shape that goes with that
     of q; `op.T` is the adjoint, `op.inv` the inverse, `op.matrix()` the dense matrix (…, m, n),
-    `op.compile(...)` the kernel. At one configuration SciPy's solvers take it for a
-    `LinearOperator` (`shape`, `dtype`, `matvec`, `rmatvec`, `matmat`, on flat vectors).
+    `op.compile(...)` the kernel; see `LinearOperator`.
 
     `active` says which joints are, for operators of passive arms; `dense=True` forms the matrix,
     inverting what no identity inverts.
     """
-
-    dtype = np.dtype(float)
 
     def __init__(
         self,
@@ -62,7 +59,7 @@ class LinearOperator:
                     "cannot be given: use evaluate"
                 )
             check_vectors(expression, lowered.plan, self.v, {"x": None})
-            check_robot(expression, robot, lowered)
+            check_robot(expression, robot, lowered.derivation.needs)
 
     @cached_property
     def program(self) -> Program[Any, Any]:
@@ -70,24 +67,33 @@ class LinearOperator:
         return as_program(self.expression, active=self.active)
 
     @property
-    def shape(self) -> tuple[int, int]:
-        """The shape of the matrix."""
-        return self._size(self.expression.codomain), self._size(self.expression.domain)
+    def input_shape(self) -> tuple[int, ...]:
+        """The shape of what it takes, without the batch."""
+        return self._core(self.expression.domain)
 
     @property
-    def T(self) -> LinearOperator:
+    def output_shape(self) -> tuple[int, ...]:
+        """The shape of what it gives, without the batch."""
+        return self._core(self.expression.codomain)
+
+    @property
+    def batch_shape(self) -> tuple[int, ...]:
+        """The batch of configurations, () for one."""
+        own = () if self.v is None else self.v.shape[:-1]
+        return np.broadcast_shapes(self.q.shape[:-1], own)
+
+    @property
+    def T(self) -> RobotOperator:
         """The adjoint."""
         return self._other(self.expression.T)
 
-    H = T
-
     @property
-    def inv(self) -> LinearOperator:
+    def inv(self) -> RobotOperator:
         """The inverse."""
         return self._other(self.expression.inv)
 
-    def _other(self, x: Expression) -> LinearOperator:
-        return LinearOperator(x, self.robot, self.q, self.v, active=self.active, dense=self.dense)
+    def _other(self, x: Expression) -> RobotOperator:
+        return RobotOperator(x, self.robot, self.q, self.v, active=self.active, dense=self.dense)
 
     def __reduce__(self) -> Any:
         given = (self.expression, self.robot, self.q, self.v, self.active, self.dense)
@@ -102,14 +108,14 @@ class LinearOperator:
         if self.dense:
             return self._formed.copy()
         rows, columns = self.shape
-        units = np.eye(columns).reshape(columns, *self._core(self.expression.domain))
-        batch = self._batch
+        units = np.eye(columns).reshape(columns, *self.input_shape)
+        batch = self.batch_shape
         found = self._applied(units, column=True)
         return np.swapaxes(found.reshape(*batch, columns, rows), -1, -2)
 
     def __matmul__(self, x: Any) -> Any:
         x = np.asarray(x)
-        core = self._core(self.expression.domain)
+        core = self.input_shape
         if x.shape[x.ndim - len(core) :] != core:
             raise ValueError(
                 f"{self.expression} on {self.robot.name!r} takes {self.expression.domain} of shape "
@@ -119,7 +125,7 @@ class LinearOperator:
             return self._applied(x)
         flat = x.reshape(*x.shape[: x.ndim - len(core)], -1)
         found = np.einsum("...ij,...j->...i", self._formed, flat)
-        return found.reshape(*found.shape[:-1], *self._core(self.expression.codomain))
+        return found.reshape(*found.shape[:-1], *self.output_shape)
 
     def _applied(self, x: Any, *, column: bool = False) -> Any:
         state = [y[..., None, :] if column else y for y in (self.q, self.v) if y is not None]
@@ -130,14 +136,9 @@ class LinearOperator:
             found = np.array(np.nan)
         return _finite(self, found, x)
 
-    @property
-    def _batch(self) -> tuple[int, ...]:
-        own = () if self.v is None else self.v.shape[:-1]
-        return np.broadcast_shapes(self.q.shape[:-1], own)
-
     @cached_property
     def _formed(self) -> np.ndarray:
-        batch, nq, nv = self._batch, self.robot.nq, self.robot.nv
+        batch, nq, nv = self.batch_shape, self.robot.nq, self.robot.nv
         q = np.broadcast_to(self.q, (*batch, nq)).reshape(-1, nq)
         still = [None] * len(q)
         own = self.v
@@ -148,58 +149,25 @@ class LinearOperator:
         ]
         return np.reshape(each, (*batch, *self.shape))
 
-    # ---- as SciPy has it -----------------------------------------------------------------------
-
-    def matvec(self, x: Any) -> Any:
-        """The product with a flat vector (n,) or column (n, 1)."""
-        self._single()
-        x = np.asarray(x)
-        if x.size != self.shape[1] or x.ndim > 2:
-            raise ValueError(f"{self!r} takes a vector of {self.shape[1]}, got shape {x.shape}")
-        flat = self @ x.reshape(self._core(self.expression.domain))
-        return flat.reshape(-1) if x.ndim == 1 else flat.reshape(-1, 1)
-
-    def rmatvec(self, x: Any) -> Any:
-        """The product of the adjoint with a flat vector."""
-        return self.T.matvec(x)
-
-    def matmat(self, X: Any) -> Any:
-        """The product with the columns of a matrix (n, k)."""
-        self._single()
-        X = np.asarray(X)
-        if X.ndim != 2 or len(X) != self.shape[1]:
-            raise ValueError(f"{self!r} takes a matrix of {self.shape[1]} rows, got {X.shape}")
-        columns = X.T.reshape(X.shape[1], *self._core(self.expression.domain))
-        return (self @ columns).reshape(X.shape[1], -1).T
-
-    def rmatmat(self, X: Any) -> Any:
-        """The product of the adjoint with the columns of a matrix."""
-        return self.T.matmat(X)
-
     def __repr__(self) -> str:
         m, n = self.shape
         return f"<{m}×{n} operator {self.expression} of {self.robot.name!r}>"
 
-    def _single(self) -> None:
-        if self._batch:
-            raise ValueError(
-                f"{self!r} is a batch of {self._batch} operators; solvers take one at a time"
-            )
-
     def _core(self, space: Space) -> tuple[int, ...]:
-        if space.size == "body":
-            return (self.robot.nb, 6)
-        return (self._size(space),)
+        match space.size:
+            case "body":
+                return (self.robot.nb, 6)
+            case "frame":
+                return (6 * len(space.frames),)
+            case "one":
+                return (1,)
+            case "active" | "passive":
+                return (len(rows(space, self.active)),)
+        return (self.robot.nv,)
 
-    def _size(self, space: Space) -> int:
-        sizes = {"body": 6 * self.robot.nb, "frame": 6 * len(space.frames), "one": 1}
-        if space.size in ("active", "passive"):
-            return len(rows(space, self.active))
-        return sizes.get(space.size, self.robot.nv)
 
-
-def _rebuilt(x: Any, robot: Any, q: Any, v: Any, active: Any, dense: bool) -> LinearOperator:
-    return LinearOperator(x, robot, q, v, active=active, dense=dense)
+def _rebuilt(x: Any, robot: Any, q: Any, v: Any, active: Any, dense: bool) -> RobotOperator:
+    return RobotOperator(x, robot, q, v, active=active, dense=dense)
 
 
 def evaluate(
@@ -246,7 +214,7 @@ def _state(x: Expression, robot: Robot, q: Any, v: Any) -> tuple[np.ndarray, np.
     return np.array(q), None if v is None else np.array(v)
 
 
-def _finite(op: LinearOperator, found: Any, x: Any) -> Any:
+def _finite(op: RobotOperator, found: Any, x: Any) -> Any:
     """The result, or why it is infinite though nothing that went in was."""
     went_in = (y for y in (op.q, op.v, x) if y is not None)
     if np.isfinite(found).all() or not all(np.isfinite(y).all() for y in went_in):
@@ -261,7 +229,7 @@ def _finite(op: LinearOperator, found: Any, x: Any) -> Any:
     raise np.linalg.LinAlgError(f"{op.expression} on robot {op.robot.name!r}: {why}")
 
 
-def _singular(op: LinearOperator) -> str | None:
+def _singular(op: RobotOperator) -> str | None:
     """The outermost hinge whose D is not positive, at some configuration."""
     nv = op.robot.nv
     blocks = as_program(D)(op.robot, op.q[..., None, :], np.eye(nv)).reshape(-1, nv, nv)

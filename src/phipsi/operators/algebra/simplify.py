@@ -16,7 +16,8 @@ from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
 
-from phipsi.operators.expressions import (
+from phipsi.operators.algebra.derivation import CONDITIONS, Condition, Derivation, Step
+from phipsi.operators.algebra.expression import (
     Expression,
     Inverse,
     LogDet,
@@ -26,8 +27,8 @@ from phipsi.operators.expressions import (
     product,
     walk,
 )
-from phipsi.operators.identities import CONDITIONS, TABLE, Condition, Identity
-from phipsi.operators.inverses import (
+from phipsi.operators.algebra.identities import TABLE, Identity
+from phipsi.operators.algebra.inverses import (
     UNIT,
     composite,
     determinant,
@@ -36,55 +37,13 @@ from phipsi.operators.inverses import (
     opposite,
     square,
 )
-from phipsi.operators.symbols import *
-from phipsi.operators.words import *
-
-
-@dataclass(frozen=True)
-class Step:
-    """An expression equal to the one before, and why."""
-
-    expression: Expression
-    name: str
-    source: str = ""
-    identity: str = ""
-
-    def __str__(self) -> str:
-        why = "  ".join(part for part in (self.name, self.identity, self.source) if part)
-        return f"= {self.expression}    {why}"
-
-
-@dataclass(frozen=True)
-class Derivation:
-    """An expression, the steps that simplify it, and what they take for granted."""
-
-    expression: Expression
-    steps: tuple[Step, ...]
-    needs: tuple[Condition, ...] = ()
-
-    @property
-    def result(self) -> Expression:
-        """The last step."""
-        return self.steps[-1].expression if self.steps else self.expression
-
-    @property
-    def forms(self) -> tuple[Expression, ...]:
-        """All expressions on the way: they are equal."""
-        return tuple(dict.fromkeys([self.expression, *(s.expression for s in self.steps)]))
-
-    def _repr_markdown_(self) -> str:
-        return f"```text\n{self}\n```"
-
-    def __str__(self) -> str:
-        lines = [str(self.expression), *(f"  {step}" for step in self.steps)]
-        if self.needs:
-            lines.append(f"  if {' and '.join(CONDITIONS[c] for c in self.needs)}")
-        return "\n".join(lines)
+from phipsi.operators.algebra.polynomial import *
+from phipsi.operators.algebra.symbols import *
 
 
 def derive(
     x: Expression, assume: Iterable[str] = (), *, strict: bool = False, keep: Iterable[str] = ()
-) -> Derivation:
+) -> Derivation[Expression]:
     """The derivation of an expression's normal form.
 
     Conditions that are not assumed are used only to remove an inverse that stays otherwise, and
@@ -113,7 +72,7 @@ class ConditionWarning(UserWarning):
     """A result holds only under a condition that was not assumed."""
 
 
-def warn_of(derivation: Derivation, assume: Iterable[str]) -> None:
+def warn_of(derivation: Derivation[Expression], assume: Iterable[str]) -> None:
     """Warn of conditions that were used though nobody assumed them."""
     extra = [CONDITIONS[c] for c in derivation.needs if c not in _asked(assume)]
     if extra:
@@ -134,7 +93,9 @@ def stuck(x: Expression) -> list[Inverse]:
 
 
 @lru_cache(maxsize=512)
-def _derived(x: Expression, given: tuple[Condition, ...], keep: tuple[str, ...] = ()) -> Derivation:
+def _derived(
+    x: Expression, given: tuple[Condition, ...], keep: tuple[str, ...] = ()
+) -> Derivation[Expression]:
     engine = _Engine(given, keep)
     try:
         p = Polynomial.of(x)
@@ -143,7 +104,7 @@ def _derived(x: Expression, given: tuple[Condition, ...], keep: tuple[str, ...] 
         engine.run(p)
     except TooLong:
         return _by_parts(x, given, keep)
-    steps, before = list[Step](), x
+    steps, before = list[Step[Expression]](), x
     for step in engine.steps:
         if step.expression is not before:
             steps.append(step)
@@ -151,7 +112,9 @@ def _derived(x: Expression, given: tuple[Condition, ...], keep: tuple[str, ...] 
     return Derivation(x, tuple(steps), tuple(dict.fromkeys(engine.needed)))
 
 
-def _by_parts(x: Expression, given: tuple[Condition, ...], keep: tuple[str, ...]) -> Derivation:
+def _by_parts(
+    x: Expression, given: tuple[Condition, ...], keep: tuple[str, ...]
+) -> Derivation[Expression]:
     """An expression that is too long to be multiplied out: its parts, each simplified by itself."""
     parts = {part: _derived(part, given, keep) for part in x.parts}
     if isinstance(x, Sum):
@@ -237,7 +200,7 @@ class _Engine:
 
     def __init__(self, given: tuple[Condition, ...], keep: tuple[str, ...]) -> None:
         self.given, self.keep = given, keep
-        self.steps: list[Step] = []
+        self.steps: list[Step[Expression]] = []
         self.needed: list[Condition] = []
         self.settled: set[Expression] = set()
 
@@ -248,8 +211,10 @@ class _Engine:
             p = current
             current = self._cancelled(p) or self._taken_apart(p) or self._rewritten(p)
 
-    def _note(self, p: Polynomial, name: str, source: str = "", text: str = "") -> Polynomial:
-        self.steps.append(Step(p.factored, name, source, text))
+    def _note(
+        self, p: Polynomial, name: str, source: str = "", identity: Identity | None = None
+    ) -> Polynomial:
+        self.steps.append(Step(p.factored, name, source, identity))
         return p
 
     def _rewritten(self, p: Polynomial) -> Polynomial | None:
@@ -264,8 +229,8 @@ class _Engine:
                     p, used = new, used or rule.row
             if used:
                 self.needed += used.needs
-                text = used.text if used.left is not used.right else ""
-                return self._note(p, used.name, used.source, text)
+                shown = used if used.left is not used.right else None
+                return self._note(p, used.name, used.source, shown)
         return None
 
     def _cancelled(self, p: Polynomial) -> Polynomial | None:

@@ -6,25 +6,19 @@ import inspect
 from collections.abc import Mapping
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from phipsi.model import Robot
-from phipsi.operators.checks import Mask, as_mask, check_robot, check_split, check_vectors
-from phipsi.operators.expressions import Expression
-from phipsi.operators.spaces import SCALARS, Space
-from phipsi.operators.symbols import *
+from phipsi.operators.algebra.expression import Expression
+from phipsi.operators.algebra.polynomial import MEANING, Polynomial, TooLong, Word
+from phipsi.operators.algebra.spaces import SCALARS, Space
+from phipsi.operators.algebra.symbols import SYMBOLS, C, H, M, a, b, phi
+from phipsi.operators.checks import Mask, as_mask, check_robot, check_split
+from phipsi.operators.lowering.execute import Execution
+from phipsi.operators.lowering.plan import Lowered, Plan, lower
 from phipsi.sweeps import Program
-
-if TYPE_CHECKING:
-    from phipsi.operators.lower import Lowered
-    from phipsi.operators.words import Word
-
-JOINT_SPACE = {
-    A, C, C_nu, C_xi, D, D_dot, D_half, D_half_dot, T, beta, beta_dot, l, m, m_dot, mass, mass_dot,
-}  # fmt: skip
-"""Symbols that every robot with the same joint-space dynamics has in common."""
 
 
 def compute(
@@ -43,22 +37,34 @@ def compute(
     An operator is applied to the vector `x=`; other vectors are given by the names of their
     symbols, `T=tau`.
     """
-    from phipsi.operators.lower import lower
-
     given = tuple(sorted(name for name in vectors if name in SYMBOLS))
     lowered = lower(expression, given)
     mask = as_mask(expression, robot, active)
     check_vectors(expression, lowered.plan, v, vectors)
-    check_robot(expression, robot, lowered)
+    check_robot(expression, robot, lowered.derivation.needs)
     return _run(lowered, robot, q, v, mask, external, vectors)
+
+
+def check_vectors(x: Expression, plan: Plan, v: Any, vectors: Mapping[str, Any]) -> None:
+    """Refuse a call that lacks a vector, or gives one that is not asked for."""
+    for name in plan.inputs:
+        if name != "beta" and name not in vectors:
+            meaning = f" ({SYMBOLS[name].meaning})" if name in SYMBOLS else ""
+            raise ValueError(f"{x} needs {name}{meaning}: pass {name}=…")
+    for name in vectors:
+        if name == "beta":
+            raise TypeError(f"{x}: the joint rates β are v: pass them after q")
+        if name not in plan.inputs and name != "x":
+            wanted = ", ".join(n for n in plan.inputs if n != "beta") or "no vector"
+            raise TypeError(f"{x} does not use {name}=; it takes {wanted}")
+    if v is None and (plan.moving or "beta" in plan.inputs):
+        raise ValueError(f"{x} depends on the motion: pass the joint rates v, (robot, q, v)")
 
 
 def _run(
     lowered: Lowered, robot: Robot, q: Any, v: Any, active: Mask | None, external: Any,
     vectors: Mapping[str, Any],
 ) -> Any:  # fmt: skip
-    from phipsi.operators.run import Run
-
     plan = lowered.plan
     full = {name: _padded(robot, plan.inputs[name], x, active) for name, x in vectors.items()
             if name in plan.inputs}  # fmt: skip
@@ -67,7 +73,7 @@ def _run(
         more["passive"] = 1.0 - np.array(active, float)
     if "beta" in plan.inputs:
         full["beta"] = v
-    result = Run(plan, robot, q, full, external=external, **more).result()
+    result = Execution(plan, robot, q, full, external=external, **more).result()
     return _picked(robot, plan.result.space, result, active)
 
 
@@ -99,8 +105,6 @@ def as_program(
 ) -> Program[Any, Any]:
     """The program (robot, q[, v], vectors…) that computes an expression; an operator is applied to
     its last argument, `x`."""
-    from phipsi.operators.lower import lower
-
     if active is None:
         check_split(x, "pass active=, a truth value for each")
     lowered = lower(x, given)
@@ -116,7 +120,7 @@ def as_program(
     ]
 
     def function(robot: Robot, *arrays: Any, external: Any = None) -> Any:
-        check_robot(x, robot, lowered)
+        check_robot(x, robot, lowered.derivation.needs)
         if active is not None and len(active) != robot.nv:
             raise ValueError(f"{x}: active has {len(active)} truth values, needs {robot.nv}")
         values = dict(zip(names[1:], arrays, strict=True))
@@ -149,7 +153,6 @@ def _shape(space: Space, active: Mask | None) -> tuple[int | str, ...]:
 
 def _joint_space(lowered: Lowered) -> bool:
     """Is a form of it made of what depends on the joint-space dynamics alone?"""
-    from phipsi.operators.words import MEANING, Polynomial, TooLong
 
     def known(form: Expression) -> bool:
         try:
@@ -157,9 +160,7 @@ def _joint_space(lowered: Lowered) -> bool:
         except TooLong:
             return False
         leaves = {leaf for word in words for letter in word for leaf in letter.leaves}
-        return all(
-            leaf in JOINT_SPACE or leaf in MEANING or leaf.symbol.name == "J" for leaf in leaves
-        )
+        return all(leaf.symbol.joint_space or leaf in MEANING for leaf in leaves)
 
     x = lowered.plan.expression
     return "body" not in (x.domain.size, x.codomain.size) and any(

@@ -1,4 +1,4 @@
-"""Steps of the recursions behind the symbols: what a sweep computes at one body.
+"""The recursions behind the symbols: what a sweep computes at one body, and the table of them.
 
 Operators that stand for the solution of an equation between neighbours (P, Υ, S, the state of
 motion) are computed by these; operators that are products and resolvents need none.
@@ -6,12 +6,51 @@ motion) are computed by these; operators that are products and resolvents need n
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 import numpy as np
 
-from phipsi.spatial import MotionBasis, SpatialInertia
+from phipsi.model import Robot
+from phipsi.operators.algebra.expression import Leaf
+from phipsi.operators.algebra.local_action import hinge_map_rate
+from phipsi.operators.algebra.symbols import (
+    D,
+    D_dot,
+    D_half,
+    D_half_dot,
+    D_p,
+    Delta_cross,
+    G,
+    G_dot,
+    G_p,
+    G_s,
+    H_p,
+    Lambda,
+    P,
+    P_dot,
+    P_p,
+    P_p_plus,
+    P_plus,
+    S,
+    S_plus,
+    Upsilon,
+    Upsilon_plus,
+    V,
+    V_cross,
+    a,
+    b,
+    spin,
+)
+from phipsi.spatial import Compliance, Motion, SpatialInertia
+from phipsi.spatial import rotation as rot
 from phipsi.sweeps import Children
+
+Direction = Literal["inward", "outward", "local"]
+INWARD: Direction = "inward"
+OUTWARD: Direction = "outward"
+LOCAL: Direction = "local"
 
 MASSLESS = SpatialInertia.zero().articulated
 
@@ -51,12 +90,6 @@ def gyroscopic(k: Any, parent: Any) -> dict[str, Any]:
     return {"gravity": gravity, "b": b}
 
 
-def turning_hinge(k: Any, rates: Any) -> MotionBasis:
-    """Ḣ* of the hinge of a body that moves with the rates β."""
-    units = np.eye(len(k.A))
-    return MotionBasis(tuple(k.hinge.kind.rate(k.hinge, k.q, rates, unit) for unit in units))
-
-
 def articulating(k: Any, children: Children) -> dict[str, Any]:
     """Ṗ = Σ φ(Ṗ⁺ + crf(Δ)P⁺ − P⁺ad(Δ))φ*,  U̇ = ṖH* + PḢ*,  Ḋ = HU̇ + ḢPH*,
     Ṗ⁺ = Ṗ − U̇G* − GU̇* + GḊG*   [DL] Alg 6.1, for any hinge
@@ -72,10 +105,10 @@ def articulating(k: Any, children: Children) -> dict[str, Any]:
 
 def rates(k: Any, children: Children) -> dict[str, Any]:
     """Ṗ, U̇, Ḋ of `articulating` for a body that moves with the rates v"""
-    return articulating(k.extended({"H_dot": turning_hinge(k, k.v)}), children)
+    return articulating(k.extended({"H_dot": hinge_map_rate(k, k.v)}), children)
 
 
-def sent(k: Any) -> dict[str, Any]:
+def sibling_message(k: Any) -> dict[str, Any]:
     """φP⁺φ*, what the siblings of a body feel of it"""
     return {"siblings": k.phi.congruence(k.P_plus)}
 
@@ -102,3 +135,63 @@ def dual(k: Any, parent: Any) -> dict[str, Any]:
 
 WORLD_DUAL = {"rest": SpatialInertia.of(1.0, inertia=np.eye(3)).articulated, "inner": 0.0}
 """What a root sees of the world in the dual recursion."""
+
+
+# ---- the table -----------------------------------------------------------------------------------
+
+Step = Callable[[Any, Any], dict[str, Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class Recursion:
+    """A row of the table: a recursion, and the symbols that it gives a value."""
+
+    name: str
+    direction: Direction
+    step: Step
+    gives: tuple[Leaf, ...]
+    """The symbols that act by what it leaves in the records of bodies."""
+    cost: int
+    """Operations for a hinge with one freedom, roughly."""
+    needs: tuple[Recursion, ...] = ()
+    """The recursions that it follows."""
+    world: Callable[[Robot], Mapping[str, Any]] = lambda robot: {}
+    """What the step of a root sees of the world, if it runs outward."""
+    sibling_message: Callable[[Any], dict[str, Any]] | None = None
+    """What a body tells its siblings before the sweep; the step reads the sum of them."""
+    no_siblings: Mapping[str, Any] = field(default_factory=dict)
+    """The sum for a body without siblings."""
+    moving: bool = False
+    """It reads the joint rates."""
+
+
+RICCATI = Recursion("riccati", INWARD, riccati, (P, P_plus, D, D_half, G), 170)
+PASSIVE_RICCATI = Recursion("passive", INWARD, passive_riccati, (H_p, P_p, P_p_plus, D_p, G_p), 170)
+MOTION = Recursion(
+    "motion", OUTWARD, velocity, (V, a, Delta_cross, V_cross, spin), 50,
+    world=lambda robot: {"V": Motion.zero()}, moving=True,
+)  # fmt: skip
+GYROSCOPIC = Recursion(
+    "gyroscopic", OUTWARD, gyroscopic, (b,), 60, needs=(MOTION,),
+    world=lambda robot: {"gravity": Motion(rot.zero(), rot.scalars(robot.gravity))},
+)  # fmt: skip
+UPSILON = Recursion(
+    "upsilon", OUTWARD, upsilon, (Upsilon, Upsilon_plus), 80, needs=(RICCATI,),
+    world=lambda robot: {"Upsilon": Compliance.zero()},
+)  # fmt: skip
+DUAL = Recursion(
+    "dual", OUTWARD, dual, (S, S_plus, G_s, Lambda), 250, needs=(RICCATI,),
+    world=lambda robot: WORLD_DUAL, sibling_message=sibling_message,
+    no_siblings={"siblings": MASSLESS},
+)  # fmt: skip
+RATES = Recursion(
+    "rates", INWARD, rates, (P_dot, D_dot, D_half_dot, G_dot), 150, needs=(RICCATI, MOTION)
+)
+
+RECURSIONS = (RICCATI, PASSIVE_RICCATI, MOTION, GYROSCOPIC, UPSILON, DUAL, RATES)
+"""In the order in which they run within one sweep."""
+
+RECURSION_OF: Mapping[str, Recursion] = {
+    leaf.symbol.name: recursion for recursion in RECURSIONS for leaf in recursion.gives
+}
+"""The recursion that gives a symbol its value, by name."""

@@ -13,20 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
 
-from phipsi.operators.expressions import Expression, Leaf
-from phipsi.operators.symbols import *
-
-Condition = Literal["no armature", "serial", "free base", "one freedom", "no loads"]
-
-CONDITIONS: Mapping[Condition, str] = {
-    "no armature": "no joint has armature",
-    "serial": "no body has two children and the world has one",
-    "free base": "every root has the free hinge",
-    "one freedom": "every hinge has one freedom, about or along an axis fixed in its child",
-    "no loads": "no gravity and no external forces act, which C, C_ν and C_ξ contain",
-}
+from phipsi.operators.algebra.derivation import Condition
+from phipsi.operators.algebra.expression import Expression, Leaf
+from phipsi.operators.algebra.symbols import *
 
 
 @dataclass(frozen=True)

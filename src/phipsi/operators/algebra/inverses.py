@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from phipsi.operators.expressions import (
+from phipsi.operators.algebra.expression import (
     Adjoint,
     Expression,
     Inverse,
@@ -14,15 +14,16 @@ from phipsi.operators.expressions import (
     inverse,
     product,
 )
-from phipsi.operators.symbols import *
-from phipsi.operators.words import *
+from phipsi.operators.algebra.polynomial import *
+from phipsi.operators.algebra.symbols import *
 
 ONE = Fraction(1)
 
 PAIRS: dict[Expression, Expression] = {W: F, F: W, W_p: F_p, F_p: W_p}
 """Letters that are the inverse of each other."""
 
-UNIT = {x for own in (phi, psi, psi_p, psi_s, W, F, W_p, F_p) for x in (own, own.T)}
+RESOLVENTS = [Leaf.of(row) for row in SYMBOLS.values() if row.resolvent]
+UNIT = {x for own in (*RESOLVENTS, W, F, W_p, F_p) for x in (own, own.T)}
 """Letters that are triangular with ones on the diagonal."""
 
 KNOWN: dict[frozenset[tuple[Word, Fraction]], Expression] = {
@@ -92,7 +93,7 @@ def composite(x: Expression) -> bool:
     if isinstance(x, Adjoint):
         return composite(x.leaf)
     if isinstance(x, Leaf):
-        return x in MEANING or x in (mass, mass_pp, mass_aa, S_pp, S_aa)
+        return x in MEANING or x.symbol.inverted_by_definition
     return not isinstance(x, (Inverse, LogDet))
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from fractions import Fraction
 from itertools import product as product_of
 
-from phipsi.operators.expressions import (
+from phipsi.operators.algebra.expression import (
     IDENTITY,
     Adjoint,
     Expression,
@@ -19,12 +19,13 @@ from phipsi.operators.expressions import (
     Leaf,
     Sum,
     Unit,
-    Zero,
+    ZeroOperator,
     add,
     product,
 )
-from phipsi.operators.spaces import JOINT_FORCES, PASSIVE_FORCES, Space
-from phipsi.operators.symbols import *
+from phipsi.operators.algebra.spaces import JOINT_FORCES, PASSIVE_FORCES, Space
+from phipsi.operators.algebra.symbol import Symbol
+from phipsi.operators.algebra.symbols import *
 
 __all__ = [
     "MEANING", "OPEN", "F", "F_p", "Polynomial", "TooLong", "W", "W_p", "Word", "letter", "weight",
@@ -135,13 +136,15 @@ class Polynomial:
     def factored(self) -> Expression:
         """An expression for it with common factors taken out."""
         if not self.words:
-            return Zero.of(self.codomain, self.domain)
+            return ZeroOperator.of(self.codomain, self.domain)
         short: dict[Word, Fraction] = defaultdict(Fraction)
         for word, c in self.words.items():
             short[_abbreviated(word)] += c
         forms = (_sum([(c, word) for word, c in words.items()]) for words in (short, self.words))
         found = min((x.replaced(MEANING) for x in forms), key=weight)
-        return add([(Fraction(1), found), (Fraction(1), Zero.of(self.codomain, self.domain))])
+        return add(
+            [(Fraction(1), found), (Fraction(1), ZeroOperator.of(self.codomain, self.domain))]
+        )
 
 
 ABBREVIATIONS: Mapping[Word, Expression] = {
@@ -193,7 +196,7 @@ def find(letters: Word, word: Word) -> int:
 def _product(factors: Iterable[Expression]) -> dict[Word, Fraction]:
     words: dict[Word, Fraction] = {(): Fraction(1)}
     for x in factors:
-        if isinstance(x, Zero):
+        if isinstance(x, ZeroOperator):
             return {}
         if isinstance(x, Unit):
             continue
@@ -233,19 +236,11 @@ FOLDS = [
 ]
 """Symbols that stand for a short sum, and their adjoints."""
 
-WEIGHTS: Mapping[Expression, int] = {
-    **dict.fromkeys((phi, psi, psi_p, phi_tilde, psi_tilde, psi_p_tilde), 10),
-    **dict.fromkeys((Omega, Omega_p), 21),
-    **dict.fromkeys((m, l), 12),
-    mass: 22,
-}
-"""Sweeps count most, as they cost most."""
-
 
 def weight(x: Expression) -> int:
     """A measure of how long an expression is, in which sweeps count most."""
     if isinstance(x, Leaf):
-        return 11 if x.symbol.name == "J" else WEIGHTS.get(x, 1)
+        return x.symbol.weight
     return sum(map(weight, x.parts)) + len(x.parts)
 
 
@@ -288,7 +283,7 @@ def _grouped(terms: list[Term], at_front: bool) -> Term:
     c, own = (Fraction(-1), (-rest,)) if down else (Fraction(1), (rest,))
     if len(rest.terms) == 1:
         ((c, inner),) = rest.terms
-        if isinstance(inner, Zero):
+        if isinstance(inner, ZeroOperator):
             return Fraction(0), ()
         own = () if isinstance(inner, Unit) else inner.factors
     return c, (*shared, *own) if at_front else (*own, *shared[::-1])

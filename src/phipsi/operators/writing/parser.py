@@ -1,4 +1,4 @@
-"""Expressions in writing, read: the language of `text`, its three writings freely mixed.
+"""The parser of expressions: the three notations of `algebra.notation`, freely mixed.
 
     sum     = product {(+ | −) product}
     product = {−} factor {[@ | * | /] {−} factor}     numbers first, with * or / between them
@@ -21,11 +21,19 @@ from operator import attrgetter, mul, neg
 from typing import Any, NoReturn
 from unicodedata import combining, normalize
 
-from phipsi.operators import expressions as exp
-from phipsi.operators.expressions import ANY, IDENTITY, ZERO, Expression, Identity, Leaf, Zero
-from phipsi.operators.spaces import SPACES, Space, SpaceError, frame_forces
-from phipsi.operators.symbols import SYMBOLS
-from phipsi.operators.text import ASCII, ESCAPES, LATEX, UNICODE
+from phipsi.operators.algebra import expression as exp
+from phipsi.operators.algebra.expression import (
+    ANY,
+    IDENTITY,
+    ZERO,
+    Expression,
+    IdentityOperator,
+    Leaf,
+    ZeroOperator,
+)
+from phipsi.operators.algebra.notation import ASCII, ESCAPES, LATEX, UNICODE
+from phipsi.operators.algebra.spaces import SPACES, Space, SpaceError, frame_forces
+from phipsi.operators.algebra.symbols import SYMBOLS
 
 LONGEST = 10_000
 """Characters that a text may have."""
@@ -129,7 +137,7 @@ def _number(x: Expression) -> Fraction | None:
     """How many identities it is, if it is that."""
     if x.codomain != ANY:
         return None
-    return Fraction(0) if isinstance(x, Zero) else x.terms[0][0]
+    return Fraction(0) if isinstance(x, ZeroOperator) else x.terms[0][0]
 
 
 class _Reader:
@@ -277,7 +285,11 @@ class _Reader:
             self.fail("I has one space, zero two: I[joint rates], zero[joint forces, joint rates]")
         self.end = found.end()
         space = self.space(parts[1], parts[2])
-        return Zero.of(space, self.space(parts[3], parts[4])) if parts[3] else Identity.of(space)
+        return (
+            ZeroOperator.of(space, self.space(parts[3], parts[4]))
+            if parts[3]
+            else IdentityOperator.of(space)
+        )
 
     def space(self, name: str, at: str) -> Space:
         forces = frame_forces(*self.made(self.at, _frames, at))

@@ -1,4 +1,4 @@
-"""Values: what an expression applied to a vector is made of, body by body.
+"""Dataflow: the values that an expression applied to a vector is computed from, body by body.
 
 Values are vectors of a space, one part for each body. Operators are linear, so those that are
 applied to several values are applied to their sum; φ and ψ become recursions
@@ -18,21 +18,21 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from phipsi.operators.expressions import (
+from phipsi.operators.algebra.expression import (
     Adjoint,
     Expression,
-    Identity,
+    IdentityOperator,
     Inverse,
     Leaf,
     LogDet,
     Sum,
-    Zero,
+    ZeroOperator,
     product,
 )
-from phipsi.operators.spaces import BODY_FORCES, SCALARS, Space
-from phipsi.operators.symbols import *
+from phipsi.operators.algebra.spaces import BODY_FORCES, SCALARS, Space
+from phipsi.operators.algebra.symbols import SYMBOLS, H, I, M, phi
+from phipsi.operators.lowering.recursions import RECURSION_OF
 
-INWARD, OUTWARD = "inward", "outward"
 MOST = 2000
 """Values that an expression may be made of."""
 ONE = Fraction(1)
@@ -67,36 +67,8 @@ class Value:
         return self.recursion or self.args
 
 
-LOCAL = {
-    x.symbol.name
-    for x in (H, M, A, P, P_plus, D, D_half, G, Upsilon, H_a, H_p, A_a, A_p, P_p, P_p_plus, D_p,
-              G_p, S, S_plus, G_s, Lambda, Upsilon_plus, Delta_cross, V_cross, spin, H_dot, P_dot,
-              D_dot, D_half_dot, G_dot)
-} | {"H_cross"}  # fmt: skip
-"""Symbols that act on each body by itself."""
-
-STATE = {
-    "P": "riccati", "P_plus": "riccati", "D": "riccati", "D_half": "riccati", "G": "riccati",
-    "H_p": "passive", "P_p": "passive", "P_p_plus": "passive", "D_p": "passive",
-    "G_p": "passive", "H_a": "active", "A_a": "active", "A_p": "active",
-    "Upsilon": "upsilon", "Upsilon_plus": "upsilon",
-    "S": "dual", "S_plus": "dual", "G_s": "dual", "Lambda": "dual",
-    "Delta_cross": "motion", "V_cross": "motion", "spin": "motion", "H_dot": "hinges",
-    "P_dot": "rates", "D_dot": "rates", "D_half_dot": "rates", "G_dot": "rates",
-}  # fmt: skip
-"""The recursion that a symbol comes from, or what else it needs to know."""
-
-EXPANDED = {
-    "tau", "tau_bar", "E_psi", "K", "phi_tilde", "psi_tilde", "Omega", "mass", "m", "l", "J",
-    "tau_bar_p", "E_psi_p", "K_p", "psi_p_tilde", "Omega_p", "mass_aa", "mass_ap", "mass_pp",
-    "tau_bar_s", "proj_p", "proj_a", "E_phi_dot", "phi_dot", "lam", "K_dot", "tau_bar_dot",
-    "E_psi_dot", "psi_dot", "m_dot", "mass_dot", "mass_by",
-}  # fmt: skip
-"""Symbols that are applied as their definition."""
-
-
-class Lowering:
-    """Values in the making, the same ones never made twice."""
+class Dataflow:
+    """The values that an expression takes, the same ones never made twice."""
 
     def __init__(self, given: Iterable[str]) -> None:
         self.given = frozenset(given)
@@ -188,9 +160,9 @@ class Lowering:
         return self.applied[x, y]
 
     def _apply(self, x: Expression, y: Value) -> Value:
-        if y.op == "zero" or isinstance(x, Zero):
+        if y.op == "zero" or isinstance(x, ZeroOperator):
             return self.make("zero", x.codomain)
-        if isinstance(x, Identity):
+        if isinstance(x, IdentityOperator):
             return y
         if isinstance(x, Sum):
             return self.add([(c, self.apply(term, y)) for c, term in x.terms], x.codomain)
@@ -213,23 +185,23 @@ class Lowering:
             if x is leaf:
                 return self.make("times", x.codomain, (value, y))
             return self.make("dot", SCALARS, (value, y))
-        name = leaf.symbol.name
-        if name in EXPANDED:
-            return self.apply(leaf.definition if x is leaf else leaf.definition.T, y)
-        if name == "B":
-            return self.make("place" if x is leaf else "pick", x.codomain, (y,), leaf.frames)
+        row = leaf.symbol
+        if row.action is not None:
+            return self.make("apply", x.codomain, (y,), x)
+        if row.transfer is not None:
+            return self.transfer(x, y)
         if x in RESOLVENTS:
             return self.recur(x, y)
-        if leaf in (E_phi, E_phi_s):
-            return self.shift(x, y)
-        if name in LOCAL:
-            return self.make("apply", x.codomain, (y,), x)
+        if row.definition is not None:
+            return self.apply(leaf.definition if x is leaf else leaf.definition.T, y)
         raise LoweringError(f"{leaf} ({leaf.meaning}) has no recursion in this version")
 
-    def shift(self, x: Expression, y: Value) -> Value:
-        """E_φ y or E_φs* y, gathered from the children; E_φ* y or E_φs y, scattered to them."""
-        op = "gather" if x in (E_phi, E_phi_s.T) else "scatter"
-        return y if y.op == "zero" else self.make(op, x.codomain, (y,), x)
+    def transfer(self, x: Expression, y: Value) -> Value:
+        """E_φ y or E_φs* y, gathered from the children; E_φ* y or E_φs y, scattered to them; B y,
+        placed at the bodies of frames; B* y, picked there."""
+        op = transfer_of(x)
+        data = next(iter(x.leaves)).frames or x
+        return y if y.op == "zero" else self.make(op, x.codomain, (y,), data)
 
     def recur(self, x: Expression, source: Value) -> Value:
         """φ, ψ or an adjoint of them, applied to a source."""
@@ -255,15 +227,14 @@ class Lowering:
         shift, through = RESOLVENTS[x]
         if x in INWARDS:
             own = self.apply(through, z)
-            return start, self.shift(shift, self.add([(ONE, own), *sent], own.space, sent=True))
-        plus = self.shift(shift, self.add([(ONE, z), *sent], z.space, sent=True))
+            return start, self.transfer(shift, self.add([(ONE, own), *sent], own.space, sent=True))
+        plus = self.transfer(shift, self.add([(ONE, z), *sent], z.space, sent=True))
         whole = [(ONE, start), (ONE, self.apply(through, plus))]
         return (self.add(whole, x.codomain, sent=True),)
 
     def _inverse(self, x: Inverse, y: Value) -> Value:
         inner = x.inner
-        leaf = inner.leaf if isinstance(inner, Adjoint) else inner
-        if leaf in (D, D_p, D_half, M, P, Upsilon, P_p, Lambda) or _inertias(inner):
+        if _acts_inverted(inner) or _inertias(inner):
             return self.make("apply", x.codomain, (y,), x)
         if x.domain.size == "frame" and inner.T is inner:
             units = [self.make("unit", x.codomain, (), (x.codomain.frames, i))
@@ -288,22 +259,22 @@ class Lowering:
                 raise LoweringError(f"{x} is no vector")
             return self.apply(product(operators), self.vector(last))
         if isinstance(x, LogDet):
-            if x.inner not in (D, D_p):
+            if not (isinstance(x.inner, Leaf) and (act := x.inner.symbol.action) and act.logdet):
                 raise LoweringError(f"no identity takes the determinant of {x.inner} apart")
             return self.make("logdet", SCALARS, (), x.inner)
-        if isinstance(x, Zero):
+        if isinstance(x, ZeroOperator):
             return self.make("zero", x.codomain)
         if isinstance(x, Leaf):
             return self._symbol(x)
         return self.apply(x, self.make("one", SCALARS))
 
     def _symbol(self, x: Leaf) -> Value:
-        name = x.symbol.name
-        if name in self.given or name in FREE:
+        row, name = x.symbol, x.symbol.name
+        if name in self.given or row.given:
             return self.make("input", x.codomain, (), name)
-        if x in (V, a, b):
+        if name in RECURSION_OF:
             return self.make("state", x.codomain, (), name)
-        if name in DEFINITIONS:
+        if row.definition is not None:
             return self.vector(x.definition)
         raise LoweringError(
             f"{x} ({x.meaning}) has no recursion in this version; its value can be given, {name}=…"
@@ -314,24 +285,39 @@ def _terms(x: Value) -> list[tuple[Fraction, Value]]:
     return list(zip(x.data, x.args, strict=True)) if x.op == "add" else [(ONE, x)]
 
 
+def _acts_inverted(x: Expression) -> bool:
+    """Has each body an inverse of its block?"""
+    leaf = x.leaf if isinstance(x, Adjoint) else x
+    action = leaf.symbol.action if isinstance(leaf, Leaf) else None
+    if action is None:
+        return False
+    return (action.inverse if x is leaf else action.inverse_adjoint) is not None
+
+
 def _inertias(x: Expression) -> bool:
     """Is it a sum of inertias of bodies?"""
     return isinstance(x, Sum) and all(
-        c == 1 and term in (M, P, P_plus, P_p, P_p_plus, S) for c, term in x.terms
+        c == 1 and isinstance(term, Leaf) and term.symbol.inertia for c, term in x.terms
     )
+
+
+OPPOSITE = {"gather": "scatter", "scatter": "gather", "place": "pick"}
+
+
+def transfer_of(x: Expression) -> str:
+    """How a symbol, or the adjoint of one, transfers between neighbours or frames."""
+    (leaf,) = x.leaves
+    assert leaf.symbol.transfer is not None
+    return leaf.symbol.transfer if x is leaf else OPPOSITE[leaf.symbol.transfer]
 
 
 RESOLVENTS: dict[Expression, tuple[Expression, Expression]] = {
     own if forward else own.T: (shift, through) if forward else (shift.T, through.T)
-    for own, shift, through in (
-        (phi, E_phi, I),
-        (psi, E_phi, I - G @ H),
-        (psi_p, E_phi, I - G_p @ H_p),
-        (psi_s, E_phi_s, I + G_s @ H),
+    for own, (shift, through) in (
+        (Leaf.of(row), row.resolvent) for row in SYMBOLS.values() if row.resolvent
     )
     for forward in (True, False)
 }
-"""(I − E X)⁻¹ of a shift E to or from the children and what passes a hinge, X: there and back."""
-INWARDS = {phi, psi, psi_p, psi_s.T}
-FREE = {"T", "beta", "beta_dot", "x"}
-"""Vectors that only a caller can give."""
+"""Symbols that are resolvents, and their adjoints: a transfer, and what passes a hinge."""
+INWARDS = {x for x, (shift, _) in RESOLVENTS.items() if transfer_of(shift) == "gather"}
+"""Those that run from tip to base."""

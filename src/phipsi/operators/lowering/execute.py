@@ -4,29 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from fractions import Fraction
+from functools import reduce
 from typing import Any
 
 import numpy as np
 
 from phipsi.conventions import WORLD
 from phipsi.model import Robot
-from phipsi.operators.acts import act, hinge_field
-from phipsi.operators.lower import Plan, Sweep
-from phipsi.operators.recursions import (
-    WORLD_DUAL,
-    dual,
-    gyroscopic,
-    passive_riccati,
-    rates,
-    riccati,
-    sent,
-    upsilon,
-    velocity,
-)
-from phipsi.operators.spaces import Space
-from phipsi.operators.symbols import spin
-from phipsi.operators.values import INWARD, OUTWARD, Value
-from phipsi.spatial import Compliance, Force, Motion, Pivot, RigidMotion, SpatialInertia
+from phipsi.operators.algebra.expression import Adjoint, Expression, Inverse, Leaf, Sum
+from phipsi.operators.algebra.spaces import Space
+from phipsi.operators.lowering.dataflow import Value
+from phipsi.operators.lowering.plan import Plan, Sweep
+from phipsi.operators.lowering.recursions import INWARD, OUTWARD
+from phipsi.spatial import Force, Motion, Pivot, RigidMotion, SpatialInertia
 from phipsi.spatial import rotation as rot
 from phipsi.sweeps import (
     external_forces,
@@ -40,23 +30,13 @@ from phipsi.sweeps import (
     total,
 )
 
-STEPS: Mapping[str, Callable[[Any, Any], dict[str, Any]]] = {
-    "riccati": riccati,
-    "passive": passive_riccati,
-    "motion": velocity,
-    "gyroscopic": gyroscopic,
-    "upsilon": upsilon,
-    "dual": dual,
-    "rates": rates,
-}
-
 
 def field(v: Value) -> str:
     """The field of a body's record that holds a value."""
     return f"value_{v.number}"
 
 
-class Run:
+class Execution:
     """One plan on one robot; vectors by name, of joints (nv,), bodies (nb, 6) or frames."""
 
     def __init__(
@@ -65,10 +45,10 @@ class Run:
         self.plan, self.robot = plan, robot
         given = {v: vectors[v.data] for v in plan.values if v.op == "input"}
         joints = {field(v): x for v, x in given.items() if not v.whole and v.space.size != "body"}
-        letters = {x for v in plan.values if v.op == "apply" for x in v.data.leaves}
-        joints |= {hinge_field(x): robot.mask(*x.frames) * 1.0 for x in letters if x.frames}
+        symbols = {x for v in plan.values if v.op == "apply" for x in v.data.leaves}
+        joints |= {hinge_field(x): robot.mask(*x.frames) * 1.0 for x in symbols if x.frames}
         self.x = forest(robot, q, **joints, **more)
-        if spin in letters:
+        if any(x.symbol.reads_origin for x in symbols):
             places = (Motion(rot.zero(), body.origin.position) for body in robot.bodies)
             self.x = self.x.carrying(origin=list(places))
         for v, rows in given.items():
@@ -97,8 +77,9 @@ class Run:
                     self.wholes[v] = self._whole(v)
         placed = {field(v): self._placed(v) for v in sweep.values if v.op == "place"}
         self.x = self.x.carrying(**placed) if placed else self.x
-        if "dual" in sweep.recursions:
-            self.x = others(sent, self.x, siblings=SpatialInertia.zero().articulated)
+        for recursion in sweep.recursions:
+            if recursion.sibling_message is not None:
+                self.x = others(recursion.sibling_message, self.x, **recursion.no_siblings)
         step = self._step(sweep)
         if sweep.direction == INWARD:
             self.x = inward(step, self.x)
@@ -115,8 +96,8 @@ class Run:
     def _step(self, sweep: Sweep) -> Callable[[Any, Any], dict[str, Any]]:
         def step(k: Any, near: Any) -> dict[str, Any]:
             new: dict[str, Any] = {}
-            for name in sweep.recursions:
-                fields = STEPS[name](k, near)
+            for recursion in sweep.recursions:
+                fields = recursion.step(k, near)
                 new.update(fields)
                 k = k.extended(fields)
             here: dict[Value, Any] = {}
@@ -126,21 +107,15 @@ class Run:
 
             for v in sweep.values:
                 if v.op == "load":
-                    X = _carried(k, getattr(near, motion(v)), [get(y) for y in v.args])
-                    new[motion(v)], here[v] = X, k.M.inertial(X) - k.f_ext
+                    X = _carried(k, getattr(near, motion_field(v)), [get(y) for y in v.args])
+                    new[motion_field(v)], here[v] = X, k.M.inertial(X) - k.f_ext
                 elif not v.whole or v.op in ("dot", "logdet"):
                     here[v] = self._part(v, k, near, get)
             return {**new, **{field(v): x for v, x in here.items() if v in self.kept}}
 
-        def formulas() -> list[str]:
-            from phipsi.operators.pseudocode import Pseudocode
-
-            passes = Pseudocode(self.plan).passes
-            own = [x.lines for x in passes if set(x.sweep.values) & set(sweep.values)]
-            return [",  ".join(line.formulas) for lines in own for line in lines]
-
-        step.__name__ = " ".join(sweep.recursions) or "recursion"
-        step.formulas = formulas  # type: ignore[attr-defined]
+        step.__name__ = " ".join(recursion.name for recursion in sweep.recursions) or "recursion"
+        services = self.plan.expression.services
+        step.formulas = lambda: services.formulas(self.plan, sweep)  # type: ignore[attr-defined]
         return step
 
     def _part(self, v: Value, k: Any, near: Any, get: Callable[[Value], Any]) -> Any:
@@ -168,24 +143,17 @@ class Run:
             case "dot":
                 return _dot(*map(get, v.args))
             case "logdet":
-                return getattr(k, v.data.symbol.name).logdet
+                return v.data.symbol.action.logdet(k)
         return getattr(k, field(v))  # given, or placed
 
     def _world(self, sweep: Sweep) -> dict[str, Any]:
         """What a root sees of the world."""
-        g = rot.scalars(self.robot.gravity)
-        known = {
-            "motion": {"V": Motion.zero()},
-            "gyroscopic": {"gravity": Motion(rot.zero(), g)},
-            "upsilon": {"Upsilon": Compliance.zero()},
-            "dual": WORLD_DUAL,
-        }
-        world = {n: x for name in sweep.recursions for n, x in known[name].items()}
+        world = {n: x for own in sweep.recursions for n, x in own.world(self.robot).items()}
         for v in sweep.values:
             if v.op == "scatter":
                 world[field(v.args[0])] = _still(v.space)
             elif v.op == "load":
-                world[motion(v)] = RigidMotion.accelerated(-g)
+                world[motion_field(v)] = RigidMotion.accelerated(-rot.scalars(self.robot.gravity))
         return world
 
     # ---- what is of no body --------------------------------------------------------------------
@@ -222,9 +190,37 @@ class Run:
         return external_forces(self.robot, dict(zip(v.data, parts, strict=True)), fixed=True)
 
 
-def motion(v: Value) -> str:
+def motion_field(v: Value) -> str:
     """The field of the rigid motion behind a load."""
     return f"motion_{v.number}"
+
+
+def act(x: Expression, k: Any, y: Any) -> Any:
+    """A block-diagonal operator, applied to the part of one body."""
+    inner = x.inner if isinstance(x, Inverse) else x
+    if isinstance(inner, Sum):
+        parts = (getattr(k, leaf.symbol.name) for leaf in sorted(inner.leaves, key=str))
+        inertias = [
+            part.articulated if isinstance(part, SpatialInertia) else part for part in parts
+        ]
+        return reduce(lambda a, b: a + b, inertias).inv @ y
+    (leaf,) = x.leaves
+    own = leaf.symbol.action
+    assert own is not None
+    starred = isinstance(inner, Adjoint)
+    if isinstance(x, Inverse):
+        action = own.inverse_adjoint if starred else own.inverse
+    else:
+        action = own.adjoint if starred else own.apply
+    assert action is not None, x
+    if leaf.frames:
+        k = k.extended({"axis": k.H.T @ getattr(k, hinge_field(leaf))})
+    return action(k, y)
+
+
+def hinge_field(x: Leaf) -> str:
+    """The field of a body's record that says which of its freedoms are those of a named hinge."""
+    return f"hinge_{x.frames[0]}"
 
 
 def _carried(k: Any, X: RigidMotion, acceleration: list[Any]) -> RigidMotion:

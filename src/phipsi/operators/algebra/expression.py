@@ -1,28 +1,30 @@
 """Expressions of operators: what they are made of, and the algebra that needs no identity.
 
 A closed set: `Leaf` (a symbol), `Adjoint` and `Inverse` of one, `Sum` (with numbers), `Product`,
-`Identity`, `Zero`, `LogDet`. Expressions are hash-consed: equal ones are the same object. They are
-built by `@`, `+`, `−`, numbers, `.T`, `.inv`, `** 0.5`; adjoints are carried down to the symbols.
+`IdentityOperator`, `ZeroOperator`, `LogDet`. Expressions are hash-consed: equal ones are the same
+object. They are built by `@`, `+`, `−`, numbers, `.T`, `.inv`, `** 0.5`; adjoints are carried down
+to the symbols.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
+from functools import lru_cache
 from math import isfinite
 from numbers import Integral, Rational, Real
 from threading import Lock
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar, Literal, overload
 from weakref import WeakValueDictionary
 
-from phipsi.operators.spaces import SCALARS, Space, SpaceError
-
-if TYPE_CHECKING:
-    from phipsi.operators.explain import Explanation
-    from phipsi.operators.on import LinearOperator
-    from phipsi.operators.simplify import Derivation
-    from phipsi.operators.symbols import Symbol
-
+from phipsi.model import Robot
+from phipsi.operators.algebra.derivation import Derivation
+from phipsi.operators.algebra.linear_operator import LinearOperator
+from phipsi.operators.algebra.notation import ASCII, LATEX, UNICODE, Notation
+from phipsi.operators.algebra.services import Document, Services
+from phipsi.operators.algebra.spaces import SCALARS, Space, SpaceError
+from phipsi.operators.algebra.symbol import Symbol
+from phipsi.sweeps import Program
 
 _LOCK = Lock()
 
@@ -156,26 +158,20 @@ class Expression:
         """The same expression with symbols (and their adjoints) replaced."""
         raise NotImplementedError
 
-    # ---- what one asks of an expression --------------------------------------------------------
+    # ---- writing -------------------------------------------------------------------------------
 
     @property
     def ascii(self) -> str:
-        """As Python writes it: H @ phi.T."""
-        from phipsi.operators.text import ASCII
-
-        return ASCII.text(self)
+        """In Python's notation: H @ phi.T."""
+        return _written(self, ASCII)
 
     @property
     def latex(self) -> str:
-        """As LaTeX writes it."""
-        from phipsi.operators.text import LATEX
-
-        return LATEX.text(self)
+        """In LaTeX."""
+        return _written(self, LATEX)
 
     def __str__(self) -> str:
-        from phipsi.operators.text import UNICODE
-
-        return UNICODE.text(self)
+        return _written(self, UNICODE)
 
     def __repr__(self) -> str:
         return str(self)
@@ -183,47 +179,84 @@ class Expression:
     def _repr_latex_(self) -> str:
         return f"$\\displaystyle {self.latex}$"
 
-    def simplify(self, *, trace: bool = False, assume: Iterable[str] = ()) -> Any:
+    def as_whole(self, how: Notation) -> str:
+        """The expression by itself."""
+        return how.times.join(factor.as_factor(how) for factor in self.factors)
+
+    def as_factor(self, how: Notation) -> str:
+        """The expression as a part of a product; the adjoint is taken of the bracket where that
+        leaves fewer stars."""
+        if self.has_more_stars:
+            return how.bracketed(_written(self.T, how)) + how.adjoint
+        return how.bracketed(_written(self, how))
+
+    @property
+    def has_more_stars(self) -> bool:
+        """Has it more stars than its adjoint?"""
+        return self.stars > self.T.stars
+
+    # ---- what the packages above the algebra do with an expression -----------------------------
+
+    services: ClassVar[Services[Expression]]
+    """Set by `phipsi.operators`."""
+
+    @overload
+    def simplify(
+        self, *, trace: Literal[False] = False, assume: Iterable[str] = ()
+    ) -> Expression: ...
+    @overload
+    def simplify(
+        self, *, trace: Literal[True], assume: Iterable[str] = ()
+    ) -> Derivation[Expression]: ...
+    def simplify(
+        self, *, trace: bool = False, assume: Iterable[str] = ()
+    ) -> Expression | Derivation[Expression]:
         """The normal form by the identities of the papers; with `trace` the whole `Derivation`.
 
         `assume` names what may be taken for granted: "no armature", "serial", "free base". What
         else a result that has lost an inverse takes for granted is in `Derivation.needs`; without
         `trace`, a `ConditionWarning` says it.
         """
-        from phipsi.operators.simplify import derive, warn_of
-
-        derivation: Derivation = derive(self, assume)
-        if not trace:
-            warn_of(derivation, assume)
+        derivation = self.services.derive(self, assume, warn=not trace)
         return derivation if trace else derivation.result
 
-    def explain(self, robot: Any = None, **how: Any) -> Explanation:
+    def explain(
+        self, robot: Robot | None = None, *, language: str = "dynamics", active: Any = None
+    ) -> Document:
         """The derivation, the recursion, the meaning of each symbol and the cost; see `explain`."""
-        from phipsi.operators.explain import explain
+        return self.services.explain(self, robot, language=language, active=active)
 
-        return explain(self, robot, **how)
+    def on(
+        self, robot: Robot, q: Any, v: Any = None, *, active: Any = None, dense: bool = False
+    ) -> LinearOperator:
+        """The operator of a robot at a configuration; see `RobotOperator`."""
+        return self.services.on(self, robot, q, v, active=active, dense=dense)
 
-    def on(self, robot: Any, q: Any, v: Any = None, **how: Any) -> LinearOperator:
-        """The operator of a robot at a configuration; see `LinearOperator`."""
-        from phipsi.operators.on import LinearOperator
-
-        return LinearOperator(self, robot, q, v, **how)
-
-    def program(self, *, given: Iterable[str] = (), active: Any = None) -> Any:
+    def program(self, *, given: Iterable[str] = (), active: Any = None) -> Program[Any, Any]:
         """The `Program` (robot, q[, v], vectors…) that computes it, to be called or compiled; an
         operator is applied to its last argument, x. `given` names vectors that are passed though
         they have a definition; `active` says which joints are (truth values)."""
-        from phipsi.operators.checks import truths
-        from phipsi.operators.traced import as_program
+        return self.services.program(self, given=given, active=active)
 
-        mask = None if active is None else truths(active)
-        return as_program(self, tuple(sorted(given)), mask)
-
-    def evaluate(self, robot: Any, q: Any, v: Any = None, **vectors: Any) -> Any:
+    def evaluate(
+        self,
+        robot: Robot,
+        q: Any,
+        v: Any = None,
+        *,
+        active: Any = None,
+        external: Any = None,
+        **vectors: Any,
+    ) -> Any:
         """The value of a vector or a number: `(mass.inv @ T).evaluate(robot, q, T=tau)`."""
-        from phipsi.operators.on import evaluate
+        return self.services.evaluate(
+            self, robot, q, v, active=active, external=external, **vectors
+        )
 
-        return evaluate(self, robot, q, v, **vectors)
+
+@lru_cache(maxsize=1024)  # sums order their terms by text: without a cache this is exponential
+def _written(x: Expression, how: Notation) -> str:
+    return x.as_whole(how)
 
 
 _HINT = "an expression belongs to no robot; give it one first, expression.on(robot, q) @ array"
@@ -245,15 +278,19 @@ def _number(x: Any) -> Fraction:
     return Fraction(x) if isinstance(x, Rational) else Fraction(repr(float(x)))
 
 
+SYMBOLS: dict[str, Symbol[Expression]] = {}
+"""The table of symbols; `symbols` fills it."""
+
+
 class Leaf(Expression):
     """A symbol, for B and J with its frames."""
 
     __slots__ = ("frames", "symbol")
-    symbol: Symbol
+    symbol: Symbol[Expression]
     frames: tuple[str, ...]
 
     @classmethod
-    def of(cls, symbol: Symbol, frames: tuple[str, ...] = ()) -> Leaf:
+    def of(cls, symbol: Symbol[Expression], frames: tuple[str, ...] = ()) -> Leaf:
         """The leaf of a symbol, at frames if it has them."""
         spaces = symbol.spaces(frames)
         return cls._made((symbol.name, frames), *spaces, symbol=symbol, frames=frames)
@@ -275,15 +312,18 @@ class Leaf(Expression):
         return self.symbol.meaning
 
     @property
-    def root(self) -> Expression | None:
+    def root(self) -> Leaf | None:
         """Its square root, for D."""
-        from phipsi.operators.symbols import ROOTS
-
-        return ROOTS.get(self)
+        roots = (Leaf.of(row) for row in SYMBOLS.values() if row.root_of is self)
+        return next(roots, None)
 
     def replaced(self, what: Mapping[Expression, Expression]) -> Expression:
         """What stands for it, or itself."""
         return what.get(self, self)
+
+    def as_factor(self, how: Notation) -> str:
+        """The symbol, with its frames."""
+        return how.at_frames(getattr(self.symbol, how.symbol), self.frames)
 
 
 class Adjoint(Expression):
@@ -312,6 +352,10 @@ class Adjoint(Expression):
         """The adjoint of what stands for the symbol."""
         return self.leaf.replaced(what).T
 
+    def as_factor(self, how: Notation) -> str:
+        """The symbol with a star."""
+        return how.raised(self.leaf.as_factor(how), how.adjoint)
+
 
 class Inverse(Expression):
     """The inverse of a symbol, its adjoint, a sum or a product."""
@@ -338,6 +382,15 @@ class Inverse(Expression):
     def replaced(self, what: Mapping[Expression, Expression]) -> Expression:
         """The inverse with symbols replaced."""
         return inverse(self.inner.replaced(what))
+
+    def as_factor(self, how: Notation) -> str:
+        """What is inverted, with an exponent."""
+        inner = self.inner
+        if isinstance(inner, Adjoint):
+            return how.raised(inner.leaf.as_factor(how), how.inverse_adjoint)
+        if inner.has_more_stars:
+            return how.bracketed(_written(inner.T, how)) + how.inverse_adjoint
+        return how.raised(inner.as_factor(how), how.inverse)
 
 
 class LogDet(Expression):
@@ -367,6 +420,10 @@ class LogDet(Expression):
         """The same with symbols replaced."""
         return LogDet.of(self.inner.replaced(what))
 
+    def as_factor(self, how: Notation) -> str:
+        """The log-determinant of what is inside."""
+        return how.logdet(_written(self.inner, how), self.inner.as_factor(how))
+
 
 class Unit(Expression):
     """What has no symbols: the identity and zero, of a space or of `ANY` that fits."""
@@ -381,42 +438,52 @@ class Unit(Expression):
 ANY = Space("any space", "any space", "any")
 
 
-class Identity(Unit):
+class IdentityOperator(Unit):
     """I."""
 
     __slots__ = ()
 
     @classmethod
-    def of(cls, space: Space) -> Identity:
+    def of(cls, space: Space) -> IdentityOperator:
         """The identity of a space."""
         return cls._made(space, space, space)
 
     def __reduce__(self) -> Any:
-        return Identity.of, (self.domain,)
+        return IdentityOperator.of, (self.domain,)
 
     def _turned(self) -> Expression:
-        return Identity.of(self.domain.dual)
+        return IdentityOperator.of(self.domain.dual)
+
+    def as_factor(self, how: Notation) -> str:
+        """I, with its space if it has one."""
+        return "I" if self.domain == ANY else how.of_spaces("I", str(self.domain))
 
 
-class Zero(Unit):
+class ZeroOperator(Unit):
     """Zero."""
 
     __slots__ = ()
 
     @classmethod
-    def of(cls, codomain: Space, domain: Space) -> Zero:
+    def of(cls, codomain: Space, domain: Space) -> ZeroOperator:
         """The zero between two spaces."""
         return cls._made((codomain, domain), codomain, domain)
 
     def __reduce__(self) -> Any:
-        return Zero.of, (self.codomain, self.domain)
+        return ZeroOperator.of, (self.codomain, self.domain)
 
     def _turned(self) -> Expression:
-        return Zero.of(self.domain.dual, self.codomain.dual)
+        return ZeroOperator.of(self.domain.dual, self.codomain.dual)
+
+    def as_factor(self, how: Notation) -> str:
+        """0, with its spaces if it has them."""
+        if ANY in (self.domain, self.codomain):
+            return how.zero
+        return how.of_spaces(how.zero, f"{self.codomain}, {self.domain}")
 
 
-IDENTITY = Identity.of(ANY)
-ZERO = Zero.of(ANY, ANY)
+IDENTITY = IdentityOperator.of(ANY)
+ZERO = ZeroOperator.of(ANY, ANY)
 
 
 class Product(Expression):
@@ -470,7 +537,18 @@ class Sum(Expression):
         """The sum with symbols replaced; its identity may become one of another space."""
         one = IDENTITY if len(self._key) > 1 else self._key[0][1]
         return add(
-            [(c, one if isinstance(x, Identity) else x.replaced(what)) for c, x in self._key]
+            [
+                (c, one if isinstance(x, IdentityOperator) else x.replaced(what))
+                for c, x in self._key
+            ]
+        )
+
+    def as_whole(self, how: Notation) -> str:
+        """The terms, added; an identity among others needs no space."""
+        alone = len(self._key) == 1
+        return how.sum(
+            (c, _written(x, how) if alone or not isinstance(x, IdentityOperator) else "I")
+            for c, x in self._key
         )
 
 
@@ -491,12 +569,12 @@ def product(factors: Iterable[Expression]) -> Expression:
         before = before if factor.domain == ANY else flat[-1]
     codomain = next((x.codomain for x in flat if x.codomain != ANY), ANY)
     domain = next((x.domain for x in reversed(flat) if x.domain != ANY), ANY)
-    if any(isinstance(x, Zero) for x in flat):
-        return Zero.of(codomain, domain)
-    kept = [x for x in flat if not isinstance(x, Identity)]
+    if any(isinstance(x, ZeroOperator) for x in flat):
+        return ZeroOperator.of(codomain, domain)
+    kept = [x for x in flat if not isinstance(x, IdentityOperator)]
     if len(kept) > 1:
         return _scaled(number, Product._made(tuple(kept), codomain, domain))
-    return _scaled(number, kept[0] if kept else Identity.of(codomain))
+    return _scaled(number, kept[0] if kept else IdentityOperator.of(codomain))
 
 
 def add(terms: Iterable[tuple[Fraction, Expression]]) -> Expression:
@@ -511,18 +589,18 @@ def add(terms: Iterable[tuple[Fraction, Expression]]) -> Expression:
                 f"{known} + {x}: {known} takes {domain} and gives {codomain}, "
                 f"{x} takes {x.domain} and gives {x.codomain}"
             )
-        if isinstance(x, Identity):
+        if isinstance(x, IdentityOperator):
             if codomain != domain:
                 raise SpaceError(
                     f"{known} + I: the identity gives what it takes, "
                     f"{known} takes {domain} and gives {codomain}"
                 )
-            x = Identity.of(codomain)
-        if not isinstance(x, Zero):
+            x = IdentityOperator.of(codomain)
+        if not isinstance(x, ZeroOperator):
             found[x] = found.get(x, Fraction(0)) + c
     pairs = [(c, x) for x, c in found.items() if c]
     if not pairs:
-        return Zero.of(codomain, domain)
+        return ZeroOperator.of(codomain, domain)
     if len(pairs) == 1:
         return _scaled(*pairs[0])
     return Sum._made(tuple(sorted(pairs, key=_order)), codomain, domain)
@@ -532,10 +610,10 @@ def inverse(x: Expression) -> Expression:
     """The inverse, which only operators between spaces of the same size have."""
     if isinstance(x, Inverse):
         return x.inner
-    if isinstance(x, Identity):
+    if isinstance(x, IdentityOperator):
         return x
     _check_square(x, "inverse")
-    if isinstance(x, Zero):
+    if isinstance(x, ZeroOperator):
         raise ZeroDivisionError("zero has no inverse")
     if isinstance(x, Sum) and len(x.terms) == 1:
         ((c, term),) = x.terms
@@ -545,8 +623,6 @@ def inverse(x: Expression) -> Expression:
 
 def _leaf(name: str, frames: tuple[str, ...]) -> Leaf:
     """The leaf of a symbol by name, as pickles have it."""
-    from phipsi.operators.symbols import SYMBOLS
-
     return Leaf.of(SYMBOLS[name], frames)
 
 
@@ -563,8 +639,8 @@ def walk(x: Expression) -> Iterator[Expression]:
 
 def _scaled(c: Fraction, x: Expression) -> Expression:
     if not c:
-        return Zero.of(x.codomain, x.domain)
-    if c == 1 or isinstance(x, Zero):
+        return ZeroOperator.of(x.codomain, x.domain)
+    if c == 1 or isinstance(x, ZeroOperator):
         return x
     return add([(c, x)]) if isinstance(x, Sum) else Sum._made(((c, x),), x.codomain, x.domain)
 
@@ -583,5 +659,5 @@ def _check_square(x: Expression, what: str) -> None:
 def _order(pair: tuple[Fraction, Expression]) -> Any:
     """Positive terms first, those with armature last, short ones before long ones."""
     c, x = pair
-    armed = any(leaf.symbol.name in ("A", "A_a", "A_p") for leaf in x.leaves)
-    return (c < 0, armed, 0 if isinstance(x, Identity) else x.size, x.ascii)
+    last = any(leaf.symbol.written_last for leaf in x.leaves)
+    return (c < 0, last, 0 if isinstance(x, IdentityOperator) else x.size, x.ascii)

@@ -1,0 +1,67 @@
+"""The services behind the methods of an expression; imported packages are loaded at first use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from phipsi.model import Robot
+from phipsi.operators.algebra.derivation import Derivation
+from phipsi.operators.algebra.expression import Expression
+from phipsi.operators.algebra.linear_operator import LinearOperator
+from phipsi.operators.algebra.services import Document, Services
+from phipsi.sweeps import Program
+
+
+class Connected(Services[Expression]):
+    """What `phipsi.operators` does with an expression."""
+
+    def derive(self, x: Expression, assume: Iterable[str], *, warn: bool) -> Derivation[Expression]:
+        """The derivation of the normal form."""
+        from phipsi.operators.algebra.simplify import derive, warn_of
+
+        derivation = derive(x, assume)
+        if warn:
+            warn_of(derivation, assume)
+        return derivation
+
+    def explain(
+        self, x: Expression, robot: Robot | None, *, language: str, active: Any
+    ) -> Document:
+        """The explanation."""
+        from phipsi.operators.writing.explain import explain
+
+        return explain(x, robot, language=language, active=active)
+
+    def on(
+        self, x: Expression, robot: Robot, q: Any, v: Any, *, active: Any, dense: bool
+    ) -> LinearOperator:
+        """The operator of a robot at a configuration."""
+        from phipsi.operators.robot_operator import RobotOperator
+
+        return RobotOperator(x, robot, q, v, active=active, dense=dense)
+
+    def program(self, x: Expression, *, given: Iterable[str], active: Any) -> Program[Any, Any]:
+        """The program that computes it."""
+        from phipsi.operators.checks import truths
+        from phipsi.operators.lowering.program import as_program
+
+        return as_program(x, tuple(sorted(given)), None if active is None else truths(active))
+
+    def evaluate(
+        self, x: Expression, robot: Robot, q: Any, v: Any, *, active: Any, external: Any,
+        **vectors: Any,
+    ) -> Any:  # fmt: skip
+        """The value of a vector or a number."""
+        from phipsi.operators.robot_operator import evaluate
+
+        return evaluate(x, robot, q, v, active=active, external=external, **vectors)
+
+    def formulas(self, plan: object, sweep: object) -> list[str]:
+        """The lines of pseudo-code of one sweep."""
+        from phipsi.operators.lowering.plan import Plan, Sweep
+        from phipsi.operators.writing.pseudocode import Pseudocode
+
+        assert isinstance(plan, Plan) and isinstance(sweep, Sweep)
+        own = [x.lines for x in Pseudocode(plan).passes if {*x.sweep.values} & {*sweep.values}]
+        return [",  ".join(line.formulas) for lines in own for line in lines]

@@ -1,0 +1,1 @@
+"""Expressions in writing: read from text, and explained."""
