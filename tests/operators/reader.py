@@ -7,12 +7,12 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from phipsi.operators.writing.pseudocode import Pass, Pseudocode
 
 from phipsi.operators import H_dot
 from phipsi.operators.algebra.spaces import Space
 from phipsi.operators.dense import System, matrix
-from phipsi.operators.lowering.dataflow import INWARD
+from phipsi.operators.lowering.recursions import DUAL, INWARD
+from phipsi.operators.writing.pseudocode import Pass, Pseudocode
 
 TOKEN = re.compile(
     r"[\d.]+(?:/\d+)?|(?:B|H̃)\('.*?'\)[*]?|(?:ad|crf)\(V\)|Σ_[ck]|log det"
@@ -90,16 +90,16 @@ class Reader:
         lines = [line for line in one.lines if not self._of_no_body(line)]
         for k in reversed(order) if one.sweep.direction == INWARD else order:
             for line in lines:
-                if line.recursion == "dual" and self.s.parents[k] < 0:  # as its note says
+                if line.recursion is DUAL and self.s.parents[k] < 0:  # as its note says
                     zero, P = np.zeros((6, 6)), self.bodies[k]["P"]
                     self.bodies[k] |= {"S⁺": zero, "S": zero, "G_s": -np.eye(6), "Λ": P}
                     continue
                 for formula in line.formulas:
-                    name, text = formula.split(" = ")
+                    name, text = str(formula).split(" = ")
                     self.bodies[k][name] = self._sum(_tokens(text), k, one)
         for line in one.lines:
             if self._of_no_body(line):
-                ((name, text),) = (formula.split(" = ") for formula in line.formulas)
+                ((name, text),) = (str(formula).split(" = ") for formula in line.formulas)
                 self.whole[name.removesuffix("_i")] = self._sum(_tokens(text), 0, one)
 
     def _of_no_body(self, line: Any) -> bool:
@@ -172,7 +172,7 @@ class Reader:
         if token not in known and token.endswith(mark):
             name, p = token.removesuffix(mark), self.s.parents[k]
             if p < 0:
-                assert name in one.zero or name == "g", f"{name} at the world?"
+                assert name in {*map(str, one.zero), "g"}, f"{name} at the world?"
                 return 0.0
             return _raised(self.bodies[p][name], power)
         if token == "D½":

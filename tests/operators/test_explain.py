@@ -9,20 +9,21 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from phipsi.operators.writing.document import tex
-from phipsi.operators.writing.explain import Explanation, explain
-from phipsi.operators.writing.pseudocode import GIVEN, Pseudocode
-from phipsi.operators.writing.pseudocode import RECURSIONS as WRITTEN
 
 import phipsi as pp
 from phipsi.operators.algebra.expression import Expression
+from phipsi.operators.algebra.formula import Equality, Name, Operator
 from phipsi.operators.algebra.spaces import SCALARS
 from phipsi.operators.algebra.symbols import *
 from phipsi.operators.algebra.symbols import rates as symbols_of_rates
 from phipsi.operators.dense import System, matrix, system
-from phipsi.operators.lowering.plan import RECURSIONS
 from phipsi.operators.lowering.program import as_program
+from phipsi.operators.lowering.recursions import RECURSIONS
+from phipsi.operators.writing.document import Latex, Text
+from phipsi.operators.writing.explain import Explanation, explain
+from phipsi.operators.writing.glossary import prose
 from phipsi.operators.writing.parser import parse
+from phipsi.operators.writing.pseudocode import GIVEN, Pseudocode
 from tests.operators.expressions import expressions, leaves_of
 from tests.operators.reader import Reader
 from tests.operators.systems import random_system
@@ -65,7 +66,7 @@ ALL = (*OPERATORS, *DUAL, *VECTORS, *RATES, TWO)
 
 
 def told(x: str, **how: Any) -> Explanation:
-    return parse(x).explain(**how)
+    return explain(parse(x), **how)
 
 
 def section(text: str, name: str) -> list[str]:
@@ -174,7 +175,9 @@ def test_passive_arms_have_the_same_recursion_with_the_passive_hinges():
 
 
 def test_the_recursions_behind_symbols_are_all_written():
-    assert WRITTEN.keys() == RECURSIONS.keys()
+    for recursion in RECURSIONS:
+        assert {Name.of(x.symbol) for x in recursion.gives} & recursion.formulas.keys()
+        assert recursion.source
 
 
 def code_of(x: str) -> Pseudocode:
@@ -218,7 +221,7 @@ def test_the_pseudocode_computes_vectors_and_rates(x: str):
     check(x, system(robot, q, v, external=rng.normal(size=(robot.nb, 6))), 5)
 
 
-RUNNING = [x for x in leaves_of(frames=(("tool",), ("tool", "camera"))) if x.explain().code]
+RUNNING = [x for x in leaves_of(frames=(("tool",), ("tool", "camera"))) if explain(x).code]
 MOVING = {a, b, C, u, V, alpha, f, xi, nu, beta} | {
     x for x in RUNNING if x.symbol.name in symbols_of_rates.__all__
 }
@@ -227,7 +230,7 @@ MOVING = {a, b, C, u, V, alpha, f, xi, nu, beta} | {
 @settings(deadline=None)
 @given(expressions(6, leaves=[x for x in RUNNING if x not in MOVING], inverses=False, logdet=False))
 def test_the_pseudocode_computes_any_expression(x: Expression):
-    code = x.explain().code
+    code = explain(x).code
     if code is not None and code.passes:
         check(x, random_system(3, free=True), 3)
 
@@ -235,7 +238,7 @@ def test_the_pseudocode_computes_any_expression(x: Expression):
 def check(text: str | Expression, s: System, seed: int) -> None:
     """Read the pseudo-code with random vectors, and compare with the dense matrices."""
     x = parse(text) if isinstance(text, str) else text
-    rng, explanation = np.random.default_rng(seed), x.explain()
+    rng, explanation = np.random.default_rng(seed), explain(x)
     code = explanation.code
     assert code is not None
     reader = Reader(s, code)
@@ -248,7 +251,7 @@ def check(text: str | Expression, s: System, seed: int) -> None:
     for name, space in code.plan.inputs.items():
         reader.give("x" if name == "x" else SYMBOLS[name].unicode, vectors[name], space)
     reader.run()
-    found = reader.result("y" if code.copied else explanation.letter, x.codomain)
+    found = reader.result("y" if code.copied else str(explanation.letter), x.codomain)
     argument = vectors.pop("x", np.zeros(s.size(x.domain)))
     dense = matrix(x, s, **vectors)
     close(found, dense if x.domain == SCALARS else dense @ argument, 1e-8)
@@ -334,12 +337,13 @@ OWN = {row.unicode for row in SYMBOLS.values()} | {"e_i"}
 def test_each_symbol_of_the_recursion_has_a_meaning(x: str, language: str):
     explanation = told(x, language=language)
     lines = [x for x in recursion(x, language=language) if x[0].isdigit()]
-    known = {*explanation.symbols} | {"e_i"} & {f"{x}_i" for x in explanation.symbols}
+    named = [*map(str, explanation.symbols)]
+    known = {*named} | {"e_i"} & {f"{x}_i" for x in named}
     missing = {letter for line in lines for letter in letters_of(line)} - known
     assert not missing, missing
     assert all(row.meaning for row in explanation.symbols.values())
     rows = section(explanation.text, "Symbols")
-    assert [row.split("  ")[0] for row in rows] == [*explanation.symbols]
+    assert [row.split("  ")[0] for row in rows] == named
 
 
 def test_meanings_have_units_and_come_in_order():
@@ -480,14 +484,50 @@ def test_markdown_and_latex_are_balanced(x: str, language: str):
     "x", [*ALL, *REFUSED, *ODD, *(row.unicode for row in SYMBOLS.values() if not row.framed)]
 )
 def test_formulas_are_set_as_they_are_meant(x: str):
-    assert parse(tex(str(parse(x)))) is parse(x)
+    assert parse(parse(x).latex) is parse(x)
 
 
 def test_lines_are_set():
-    assert tex("P_p = M + Σ_c φ_c P_p⁺_c φ_c*") == (
-        r"P_{p} = M + \sum_{c} \phi_{c} P_{p,c}^{+} \phi_{c}^{*}"
+    (line,) = (x for one in code_of("mass_pp.inv").passes for x in one.lines if x.recursion)
+    assert line.formulas[0].latex == (r"P_{p} = M + \sum_{c} \phi_{c} {P_{p}}_{c}^{+} \phi_{c}^{*}")
+    z = Name("λ", r"\lambda", number=2)
+    x = Equality(z.plussed, Operator(phi.T) @ z["p"] - (z + z).T @ z.inv.T)
+    assert str(x) == "λ₂⁺ = φ* λ₂_p − (λ₂ + λ₂)* λ₂⁻*"
+    assert x.latex == (
+        r"\lambda_{2}^{+} = \phi^{*} \lambda_{2,p}"
+        r" - \left(\lambda_{2} + \lambda_{2}\right)^{*} \lambda_{2}^{-*}"
     )
-    assert tex("λ₂⁺ = φ* λ₂_p") == r"\lambda_{2}^{+} = \phi^{*} \lambda_{2,p}"
+
+
+@pytest.mark.parametrize("x", ALL)
+def test_lines_have_the_same_names_in_unicode_and_in_latex(x: str):
+    for line in (line for one in code_of(x).passes for line in one.lines):
+        for formula in line.formulas:
+            names = [*formula.names]
+            assert _in_order(str(formula), [name.letter for name in names]), formula
+            assert _in_order(formula.latex, [name.tex for name in names]), formula
+            assert letters_of(str(formula)) - {"e_i"} <= {*map(str, names)}, formula
+
+
+def _in_order(text: str, words: list[str]) -> bool:
+    """Do the words stand in the text one after another?"""
+    for word in words:
+        _, found, text = text.partition(word)
+        if not found:
+            return False
+    return True
+
+
+def test_formulas_in_prose_stand_between_braces():
+    said = prose("root of {D}: {D = D½ D½*}, not {−S⁺}{H*}{D_s⁻¹} − 1")
+    assert Text().sentence(said) == "root of D: D = D½ D½*, not −S⁺H*D_s⁻¹ − 1"
+    assert Latex().sentence(said) == (
+        r"root of $D$: $D = D^{\frac{1}{2}} {D^{\frac{1}{2}}}^{*}$, "
+        r"not $-S^{+} H^{*} D_{s}^{-1}$ $-$ 1"
+    )
+    assert prose("nothing in it") == ("nothing in it",)
+    with pytest.raises(KeyError):
+        prose("{H f what}")
 
 
 def test_explain_is_a_method_and_a_function():

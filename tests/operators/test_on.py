@@ -16,6 +16,7 @@ from phipsi.operators import Expression, SpaceError
 from phipsi.operators.algebra.expression import Inverse, walk
 from phipsi.operators.dense import matrix, system
 from phipsi.operators.lowering.dataflow import LoweringError
+from phipsi.operators.lowering.execute import Execution
 from phipsi.operators.lowering.plan import Plan, lower, planned
 from phipsi.operators.lowering.program import as_program
 from tests.operators import by_hand

@@ -196,7 +196,7 @@ def test_operators_keep_their_own_numbers() -> None:
 
 def test_sentences() -> None:
     q, x = S_.q, np.ones(6)
-    names = {"active": (name for name in ["joint1", "joint2"])}
+    names: dict[str, Any] = {"active": (name for name in ["joint1", "joint2"])}
     assert mass_ap.on(ARM, q, **names).shape == (2, 4)
     cases: list[tuple[Any, type[Exception], str]] = [
         (lambda: psi_p_tilde.on(ARM, q), ValueError, "needs to know which joints are active"),

@@ -18,6 +18,7 @@ from phipsi.operators.algebra.expression import (
     ZeroOperator,
 )
 from phipsi.operators.algebra.spaces import JOINT_FORCES, JOINT_RATES, frame_forces
+from phipsi.operators.algebra.symbol import Symbol
 from phipsi.operators.algebra.symbols import (
     D,
     H,
@@ -118,7 +119,7 @@ def test_no_two_symbols_are_written_alike(name: str):
 
 
 @given(st.sampled_from([row for row in symbols.SYMBOLS.values() if row.framed]), frames)
-def test_frames_may_have_any_name(row: symbols.Symbol, names: tuple[str, ...]):
+def test_frames_may_have_any_name(row: Symbol[Expression], names: tuple[str, ...]):
     leaf = Leaf.of(row, names)
     for x in (
         leaf,

@@ -64,4 +64,4 @@ class Connected(Services[Expression]):
 
         assert isinstance(plan, Plan) and isinstance(sweep, Sweep)
         own = [x.lines for x in Pseudocode(plan).passes if {*x.sweep.values} & {*sweep.values}]
-        return [",  ".join(line.formulas) for lines in own for line in lines]
+        return [",  ".join(map(str, line.formulas)) for lines in own for line in lines]

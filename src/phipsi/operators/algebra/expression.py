@@ -163,15 +163,15 @@ class Expression:
     @property
     def ascii(self) -> str:
         """In Python's notation: H @ phi.T."""
-        return _written(self, ASCII)
+        return written(self, ASCII)
 
     @property
     def latex(self) -> str:
         """In LaTeX."""
-        return _written(self, LATEX)
+        return written(self, LATEX)
 
     def __str__(self) -> str:
-        return _written(self, UNICODE)
+        return written(self, UNICODE)
 
     def __repr__(self) -> str:
         return str(self)
@@ -187,8 +187,8 @@ class Expression:
         """The expression as a part of a product; the adjoint is taken of the bracket where that
         leaves fewer stars."""
         if self.has_more_stars:
-            return how.bracketed(_written(self.T, how)) + how.adjoint
-        return how.bracketed(_written(self, how))
+            return how.bracketed(written(self.T, how)) + how.adjoint
+        return how.bracketed(written(self, how))
 
     @property
     def has_more_stars(self) -> bool:
@@ -255,7 +255,8 @@ class Expression:
 
 
 @lru_cache(maxsize=1024)  # sums order their terms by text: without a cache this is exponential
-def _written(x: Expression, how: Notation) -> str:
+def written(x: Expression, how: Notation) -> str:
+    """An expression in a notation."""
     return x.as_whole(how)
 
 
@@ -389,7 +390,7 @@ class Inverse(Expression):
         if isinstance(inner, Adjoint):
             return how.raised(inner.leaf.as_factor(how), how.inverse_adjoint)
         if inner.has_more_stars:
-            return how.bracketed(_written(inner.T, how)) + how.inverse_adjoint
+            return how.bracketed(written(inner.T, how)) + how.inverse_adjoint
         return how.raised(inner.as_factor(how), how.inverse)
 
 
@@ -422,7 +423,7 @@ class LogDet(Expression):
 
     def as_factor(self, how: Notation) -> str:
         """The log-determinant of what is inside."""
-        return how.logdet(_written(self.inner, how), self.inner.as_factor(how))
+        return how.logdet(written(self.inner, how), self.inner.as_factor(how))
 
 
 class Unit(Expression):
@@ -547,7 +548,7 @@ class Sum(Expression):
         """The terms, added; an identity among others needs no space."""
         alone = len(self._key) == 1
         return how.sum(
-            (c, _written(x, how) if alone or not isinstance(x, IdentityOperator) else "I")
+            (c, written(x, how) if alone or not isinstance(x, IdentityOperator) else "I")
             for c, x in self._key
         )
 

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from phipsi.compile import Kernel
+
 
 class LinearOperator(ABC):
     """An operator that is applied, `op @ x`, to arrays (…, *input_shape) of any batch shape.
@@ -46,6 +48,10 @@ class LinearOperator(ABC):
     @abstractmethod
     def matrix(self) -> np.ndarray:
         """The dense matrix (…, m, n)."""
+
+    @abstractmethod
+    def compile(self, **how: Any) -> Kernel:
+        """The kernel (q, x) of the recursion; keywords as in `Program.compile`."""
 
     @abstractmethod
     def __matmul__(self, x: Any) -> np.ndarray: ...

@@ -17,6 +17,20 @@ from phipsi.operators.algebra.spaces import Space, frame_forces
 X = TypeVar("X")
 
 
+@dataclass(frozen=True)
+class Resolvent(Generic[X]):
+    """What makes a symbol the recursion (I − E X)⁻¹ (E gathers) or (I − X E)⁻¹ (E scatters)."""
+
+    transfer: X
+    """E, from neighbour to neighbour."""
+    through: X
+    """X, what passes a hinge."""
+    gives: tuple[str, str]
+    """What it gives, in words, and read as estimation."""
+    adjoint_gives: tuple[str, str]
+    """The same of its adjoint."""
+
+
 @dataclass(frozen=True, eq=False)
 class Symbol(Generic[X]):
     """A row of the table of symbols: all that is known of one."""
@@ -27,7 +41,8 @@ class Symbol(Generic[X]):
     latex: str
     codomain: Space
     domain: Space
-    meaning: str
+    description: str
+    """What it is, in words; formulas stand between braces."""
     unit: str = ""
     estimation: str = ""
     """What it is if the bodies are the stations of a Kalman filter ([SOA] 4)."""
@@ -69,9 +84,7 @@ class Symbol(Generic[X]):
     transfer: Literal["gather", "scatter", "place", None] = None
     """It sums what the children have (gather), takes what the parent has (scatter), or carries
     what is at frames to their bodies (place)."""
-    resolvent: tuple[X, X] | None = None
-    """(E, X) of a symbol that is (I − E X)⁻¹ (gather) or (I − X E)⁻¹ (scatter): E a transfer
-    between neighbours, X what passes a hinge."""
+    resolvent: Resolvent[X] | None = None
     inertia: bool = False
     """The record of a body has it, as an inertia that can be added to others."""
     given: bool = False
@@ -87,6 +100,11 @@ class Symbol(Generic[X]):
     dense: Callable[..., np.ndarray] | None = None
     """Its matrix on a `dense.System`, a function of the system and of frames; without it the
     definition, or differences along the motion for a rate."""
+
+    @property
+    def meaning(self) -> str:
+        """What it is, in plain words."""
+        return self.description.replace("{", "").replace("}", "")
 
     def spaces(self, frames: tuple[str, ...]) -> tuple[Space, Space]:
         """Codomain and domain at frames."""

@@ -312,12 +312,14 @@ def transfer_of(x: Expression) -> str:
 
 
 RESOLVENTS: dict[Expression, tuple[Expression, Expression]] = {
-    own if forward else own.T: (shift, through) if forward else (shift.T, through.T)
-    for own, (shift, through) in (
-        (Leaf.of(row), row.resolvent) for row in SYMBOLS.values() if row.resolvent
+    key: value
+    for own, r in ((Leaf.of(row), row.resolvent) for row in SYMBOLS.values())
+    if r is not None
+    for key, value in (
+        (own, (r.transfer, r.through)),
+        (own.T, (r.transfer.T, r.through.T)),
     )
-    for forward in (True, False)
 }
 """Symbols that are resolvents, and their adjoints: a transfer, and what passes a hinge."""
-INWARDS = {x for x, (shift, _) in RESOLVENTS.items() if transfer_of(shift) == "gather"}
+INWARDS = {x for x, (transfer, _) in RESOLVENTS.items() if transfer_of(transfer) == "gather"}
 """Those that run from tip to base."""

@@ -13,36 +13,12 @@ from typing import Any, Literal
 import numpy as np
 
 from phipsi.model import Robot
+from phipsi.operators.algebra import symbols as o
 from phipsi.operators.algebra.expression import Leaf
+from phipsi.operators.algebra.formula import IDENTITY as I
+from phipsi.operators.algebra.formula import Formula, Name, Sigma
 from phipsi.operators.algebra.local_action import hinge_map_rate
-from phipsi.operators.algebra.symbols import (
-    D,
-    D_dot,
-    D_half,
-    D_half_dot,
-    D_p,
-    Delta_cross,
-    G,
-    G_dot,
-    G_p,
-    G_s,
-    H_p,
-    Lambda,
-    P,
-    P_dot,
-    P_p,
-    P_p_plus,
-    P_plus,
-    S,
-    S_plus,
-    Upsilon,
-    Upsilon_plus,
-    V,
-    V_cross,
-    a,
-    b,
-    spin,
-)
+from phipsi.operators.algebra.symbols import SYMBOLS
 from phipsi.spatial import Compliance, Motion, SpatialInertia
 from phipsi.spatial import rotation as rot
 from phipsi.sweeps import Children
@@ -151,8 +127,17 @@ class Recursion:
     step: Step
     gives: tuple[Leaf, ...]
     """The symbols that act by what it leaves in the records of bodies."""
+    formulas: Mapping[Name, Formula]
+    """What each name is equal to, in order."""
+    source: str
     cost: int
     """Operations for a hinge with one freedom, roughly."""
+    estimation: str = ""
+    """What it computes if the bodies are the stations of a Kalman filter ([SOA] 4)."""
+    note: str = ""
+    """A remark, its formulas between braces."""
+    zero_at_world: Name | None = None
+    """The name that is 0 at the world."""
     needs: tuple[Recursion, ...] = ()
     """The recursions that it follows."""
     world: Callable[[Robot], Mapping[str, Any]] = lambda robot: {}
@@ -165,28 +150,132 @@ class Recursion:
     """It reads the joint rates."""
 
 
-RICCATI = Recursion("riccati", INWARD, riccati, (P, P_plus, D, D_half, G), 170)
-PASSIVE_RICCATI = Recursion("passive", INWARD, passive_riccati, (H_p, P_p, P_p_plus, D_p, G_p), 170)
+# ---- formulas: of a body k with children c and parent p
+
+c, p = "c", "p"
+
+(
+    A, A_p, D, D_p, D_dot, Delta_cross, G, G_p, G_s, G_dot, H, H_p, H_dot, Lambda, M, P, P_p,
+    P_plus, P_p_plus, P_dot, S, S_plus, Upsilon, Upsilon_plus, V, a, b, beta, phi, tau_bar,
+) = (
+    Name.of(SYMBOLS[name])
+    for name in (
+        "A", "A_p", "D", "D_p", "D_dot", "Delta_cross", "G", "G_p", "G_s", "G_dot", "H", "H_p",
+        "H_dot", "Lambda", "M", "P", "P_p", "P_plus", "P_p_plus", "P_dot", "S", "S_plus",
+        "Upsilon", "Upsilon_plus", "V", "a", "b", "beta", "phi", "tau_bar",
+    )
+)  # fmt: skip
+D_s = Name("D_s", "D_{s}")
+P_plus_dot = P_dot.plussed
+U_dot = Name("U̇", r"\dot{U}")
+g = Name("g", "g")
+f_ext = Name("f_ext", r"f_{\mathrm{ext}}")
+ad = Name("ad", r"\operatorname{ad}")
+crf = Name("crf", r"\operatorname{crf}")
+
+RICCATI = Recursion(
+    "riccati", INWARD, riccati,
+    gives=(o.P, o.P_plus, o.D, o.D_half, o.G),
+    formulas={
+        P: M + Sigma(c, phi[c] @ P_plus[c] @ phi[c].T),
+        D: H @ P @ H.T + A,
+        G: P @ H.T @ D.inv,
+        P_plus: P - G @ H @ P,
+    },
+    source="[BI] Alg 2.2, [SOA] (4.1)",
+    estimation="predicted covariance, innovation covariance, Kalman gain, filtered covariance",
+    cost=170,
+)  # fmt: skip
+PASSIVE_RICCATI = Recursion(
+    "passive", INWARD, passive_riccati,
+    gives=(o.H_p, o.P_p, o.P_p_plus, o.D_p, o.G_p),
+    formulas={
+        P_p: M + Sigma(c, phi[c] @ P_p_plus[c] @ phi[c].T),
+        D_p: H_p @ P_p @ H_p.T + A_p,
+        G_p: P_p @ H_p.T @ D_p.inv,
+        P_p_plus: P_p - G_p @ H_p @ P_p,
+    },
+    source="[UA] (4.6)-(4.9)",
+    estimation=RICCATI.estimation,
+    cost=170,
+)  # fmt: skip
 MOTION = Recursion(
-    "motion", OUTWARD, velocity, (V, a, Delta_cross, V_cross, spin), 50,
-    world=lambda robot: {"V": Motion.zero()}, moving=True,
+    "motion", OUTWARD, velocity,
+    gives=(o.V, o.a, o.Delta_cross, o.V_cross, o.spin),
+    formulas={
+        V: phi.T @ V[p] + H.T @ beta,
+        a: ad(V) @ H.T @ beta + H_dot.T @ beta,
+    },
+    source="[BI] Alg 2.1",
+    zero_at_world=V,
+    world=lambda robot: {"V": Motion.zero()},
+    moving=True,
+    cost=50,
 )  # fmt: skip
 GYROSCOPIC = Recursion(
-    "gyroscopic", OUTWARD, gyroscopic, (b,), 60, needs=(MOTION,),
+    "gyroscopic", OUTWARD, gyroscopic,
+    gives=(o.b,),
+    formulas={
+        g: phi.T @ g[p],
+        b: crf(V) @ M @ V - M @ g - f_ext,
+    },
+    source="[BI] Alg 2.1",
+    estimation="known input",
+    needs=(MOTION,),
     world=lambda robot: {"gravity": Motion(rot.zero(), rot.scalars(robot.gravity))},
+    cost=60,
 )  # fmt: skip
 UPSILON = Recursion(
-    "upsilon", OUTWARD, upsilon, (Upsilon, Upsilon_plus), 80, needs=(RICCATI,),
+    "upsilon", OUTWARD, upsilon,
+    gives=(o.Upsilon, o.Upsilon_plus),
+    formulas={
+        tau_bar: I - G @ H,
+        Upsilon_plus: phi.T @ Upsilon[p] @ phi,
+        Upsilon: tau_bar.T @ Upsilon_plus @ tau_bar + H.T @ D.inv @ H,
+    },
+    source="[SOA] Application 2, [BI] (34)",
+    estimation="covariance of the adjoint variable",
+    needs=(RICCATI,),
+    zero_at_world=Upsilon,
     world=lambda robot: {"Upsilon": Compliance.zero()},
+    cost=80,
 )  # fmt: skip
 DUAL = Recursion(
-    "dual", OUTWARD, dual, (S, S_plus, G_s, Lambda), 250, needs=(RICCATI,),
-    world=lambda robot: WORLD_DUAL, sibling_message=sibling_message,
+    "dual", OUTWARD, dual,
+    gives=(o.S, o.S_plus, o.G_s, o.Lambda),
+    formulas={
+        S_plus: phi.inv @ (M[p] + S[p] + Sigma(c, phi[c] @ P_plus[c] @ phi[c].T)) @ phi.inv.T,
+        D_s: H @ S_plus @ H.T + A,
+        G_s: -(S_plus @ H.T @ D_s.inv),
+        S: S_plus + G_s @ H @ S_plus,
+        Lambda: P + S,
+    },
+    source="[BI] Alg 3.1",
+    note="{c} the other children of the parent; "
+    "at a free root {S⁺} = {S} = 0, {G_s = −I}, {Λ = P}",
+    estimation="backward information filter",
+    needs=(RICCATI,),
+    world=lambda robot: WORLD_DUAL,
+    sibling_message=sibling_message,
     no_siblings={"siblings": MASSLESS},
+    cost=250,
 )  # fmt: skip
 RATES = Recursion(
-    "rates", INWARD, rates, (P_dot, D_dot, D_half_dot, G_dot), 150, needs=(RICCATI, MOTION)
-)
+    "rates", INWARD, rates,
+    gives=(o.P_dot, o.D_dot, o.D_half_dot, o.G_dot),
+    formulas={
+        P_dot: Sigma(c, phi[c] @ (P_plus_dot[c] + Delta_cross[c] @ P_plus[c]
+                                  + P_plus[c] @ Delta_cross[c].T) @ phi[c].T),
+        U_dot: P_dot @ H.T + P @ H_dot.T,
+        D_dot: H @ U_dot + H_dot @ P @ H.T,
+        G_dot: (U_dot - G @ D_dot) @ D.inv,
+        P_plus_dot: P_dot - U_dot @ G.T - G @ U_dot.T + G @ D_dot @ G.T,
+    },
+    source="[DL] Alg 6.1, Table 4, for any hinge",
+    estimation="rates of these covariances and of the gain",
+    needs=(RICCATI, MOTION),
+    cost=150,
+)  # fmt: skip
 
 RECURSIONS = (RICCATI, PASSIVE_RICCATI, MOTION, GYROSCOPIC, UPSILON, DUAL, RATES)
 """In the order in which they run within one sweep."""

@@ -18,6 +18,7 @@ from phipsi.operators.algebra.spaces import (
     NORMAL,
     frame_forces,
 )
+from phipsi.operators.algebra.symbol import Resolvent
 from phipsi.operators.algebra.symbols.define import framed, symbol
 from phipsi.operators.algebra.system import System
 
@@ -58,7 +59,7 @@ _AT = frame_forces()
 # ---- the robot -----------------------------------------------------------------------------------
 
 H = symbol("H", "H", "H", JOINT_FORCES, BODY_FORCES,
-    "hinge map: the joint force is H f, the relative velocity H* β", "1 or m",
+    "hinge map: the joint force is {H f}, the relative velocity {H* β}", "1 or m",
     "measurement operator", diagonal=True,
     action=LocalAction(lambda k, y: k.H @ y, lambda k, y: k.H.T @ y),
     dense=lambda s: _hinge_map(s))
@@ -69,9 +70,14 @@ E_phi = symbol("E_phi", "E_φ", r"E_{\phi}", BODY_FORCES, BODY_FORCES,
 phi = symbol("phi", "φ", r"\phi", BODY_FORCES, BODY_FORCES,
     "rigid transport of forces, hinges locked, from every body to all its ancestors", "1 and m",
     "propagation of the state without measurements",
-    definition=lambda: (I - E_phi).inv, resolvent=(E_phi, I), weight=10)
+    definition=lambda: (I - E_phi).inv,
+    resolvent=Resolvent(E_phi, I,
+        ("force of a body with all that is outboard of it",
+         "state, propagated without measurements"),
+        ("motion of a body: its parent's and what its hinge adds",
+         "adjoint state, propagated back")), weight=10)
 phi_tilde = symbol("phi_tilde", "φ̃", r"\tilde{\phi}", BODY_FORCES, BODY_FORCES,
-    "φ − I: rigid transport to proper ancestors", "1 and m", "propagation to later stations",
+    "{φ − I}: rigid transport to proper ancestors", "1 and m", "propagation to later stations",
     definition=lambda: phi - I, weight=10)
 M = symbol("M", "M", "M", BODY_FORCES, BODY_MOTIONS,
     "spatial inertia of each body about its own origin", "kg, kg·m, kg·m²",
@@ -92,7 +98,7 @@ B = framed("B", "B", "B", BODY_FORCES, _AT,
     "carries a force at frames to the bodies they are fixed to", "1 and m", "input at stations",
     transfer="place", constant=True, dense=lambda s, *frames: s.carried(*frames))
 J = framed("J", "J", "J", _AT.dual, JOINT_RATES,
-    "Jacobian: the motion of frames is J β", "1 or m", "smoothing at stations",
+    "Jacobian: the motion of frames is {J β}", "1 or m", "smoothing at stations",
     definition=lambda *frames: B(*frames).T @ phi.T @ H.T, joint_space=True,
     weight=11)
 
@@ -116,7 +122,7 @@ D = symbol("D", "D", "D", JOINT_FORCES, JOINT_RATES,
     action=LocalAction(lambda k, y: k.D.matrix @ y, inverse=lambda k, y: k.D.solve(y),
         logdet=lambda k: k.D.logdet), joint_space=True)
 D_half = symbol("D_half", "D½", r"D^{\frac{1}{2}}", JOINT_FORCES, NORMAL,
-    "root of D: D = D½ D½*, lower triangular per hinge", "kg^½·m or kg^½",
+    "root of {D}: {D = D½ D½*}, lower triangular per hinge", "kg^½·m or kg^½",
     "root of the covariance of the innovations", diagonal=True,
     root_of=D,
     action=LocalAction(lambda k, y: k.D.root(y), lambda k, y: k.D.root_transpose(y),
@@ -128,14 +134,14 @@ G = symbol("G", "G", "G", BODY_FORCES, JOINT_FORCES,
     definition=lambda: P @ H.T @ D.inv,
     action=LocalAction(lambda k, y: k.G @ y, lambda k, y: k.G.T @ y), cost=6)
 K = symbol("K", "K", "K", BODY_FORCES, JOINT_FORCES,
-    "gain carried to the parent, E_φ G", "1 or 1/m", "gain, propagated to the next station",
+    "gain carried to the parent, {E_φ G}", "1 or 1/m", "gain, propagated to the next station",
     definition=lambda: E_phi @ G)
 tau = symbol("tau", "τ", r"\tau", BODY_FORCES, BODY_FORCES,
-    "G H: the part of a force that the hinge takes out", "1", "correction by a measurement",
+    "{G H}: the part of a force that the hinge takes out", "1", "correction by a measurement",
     diagonal=True,
     definition=lambda: G @ H)
 tau_bar = symbol("tau_bar", "τ̄", r"\bar{\tau}", BODY_FORCES, BODY_FORCES,
-    "I − τ: the part of a force that passes the free hinge", "1", "what a measurement leaves",
+    "{I − τ}: the part of a force that passes the free hinge", "1", "what a measurement leaves",
     diagonal=True,
     definition=lambda: I - tau)
 E_psi = symbol("E_psi", "E_ψ", r"E_{\psi}", BODY_FORCES, BODY_FORCES,
@@ -145,9 +151,12 @@ E_psi = symbol("E_psi", "E_ψ", r"E_{\psi}", BODY_FORCES, BODY_FORCES,
 psi = symbol("psi", "ψ", r"\psi", BODY_FORCES, BODY_FORCES,
     "transport of forces through free hinges to all ancestors", "1 and m",
     "propagation of the filter",
-    definition=lambda: (I - E_psi).inv, resolvent=(E_phi, I - G @ H), weight=10)
+    definition=lambda: (I - E_psi).inv,
+    resolvent=Resolvent(E_phi, I - G @ H,
+        ("force at a body, gathered through the free hinges outboard of it", "predicted mean"),
+        ("motion of a body with all hinges free", "adjoint variable (Bryson–Frazier)")), weight=10)
 psi_tilde = symbol("psi_tilde", "ψ̃", r"\tilde{\psi}", BODY_FORCES, BODY_FORCES,
-    "ψ − I: transport through free hinges to proper ancestors", "1 and m",
+    "{ψ − I}: transport through free hinges to proper ancestors", "1 and m",
     "propagation of the filter to later stations",
     definition=lambda: psi - I, weight=10)
 Omega = symbol("Omega", "Ω", r"\Omega", BODY_MOTIONS, BODY_FORCES,
@@ -155,16 +164,16 @@ Omega = symbol("Omega", "Ω", r"\Omega", BODY_MOTIONS, BODY_FORCES,
     "covariance of the smoother's adjoint variable", symmetric=True,
     definition=lambda: psi.T @ H.T @ D.inv @ H @ psi, weight=21)
 Upsilon = symbol("Upsilon", "Υ", r"\Upsilon", BODY_MOTIONS, BODY_FORCES,
-    "acceleration of a body per unit force on it, the diagonal blocks of Ω",
+    "acceleration of a body per unit force on it, the diagonal blocks of {Ω}",
     "1/kg, 1/(kg·m), 1/(kg·m²)", "covariance of the adjoint variable at a station",
     symmetric=True, diagonal=True,
     action=LocalAction(lambda k, y: k.Upsilon @ y, inverse=lambda k, y: k.Upsilon.inv @ y),
     cost=33, dense=lambda s: s.on_diagonal(s.value(phi.T @ H.T @ mass.inv @ H @ phi)))
 m = symbol("m", "m", "m", JOINT_FORCES, NORMAL,
-    "root of the mass matrix, 𝓜 = m m*", "kg^½·m or kg^½", "colouring filter, normalised",
+    "root of the mass matrix, {𝓜 = m m*}", "kg^½·m or kg^½", "colouring filter, normalised",
     definition=lambda: (I + H @ phi @ K) @ D_half, joint_space=True, weight=12)
 l = symbol("l", "ℓ", r"\ell", NORMAL, JOINT_FORCES,
-    "inverse of m, 𝓜⁻¹ = ℓ*ℓ", "1/(kg^½·m) or 1/kg^½", "whitening filter, normalised",
+    "inverse of {m}, {𝓜⁻¹ = ℓ*}{ℓ}", "1/(kg^½·m) or 1/kg^½", "whitening filter, normalised",
     definition=lambda: D_half.inv @ (I - H @ psi @ K), joint_space=True, weight=12)
 # fmt: on
 

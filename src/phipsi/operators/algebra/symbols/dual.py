@@ -6,6 +6,7 @@ import numpy as np
 
 from phipsi.operators.algebra.local_action import LocalAction
 from phipsi.operators.algebra.spaces import BODY_FORCES, BODY_MOTIONS, JOINT_FORCES, JOINT_RATES
+from phipsi.operators.algebra.symbol import Resolvent
 from phipsi.operators.algebra.symbols.bodies import *
 from phipsi.operators.algebra.symbols.define import framed, symbol
 from phipsi.operators.algebra.system import System
@@ -40,26 +41,31 @@ S_plus = symbol("S_plus", "S⁺", "S^{+}", BODY_FORCES, BODY_MOTIONS,
     action=LocalAction(lambda k, y: (k.S_plus @ y) * k.inside), free_base=True,
     dense=lambda s: _dual_riccati(s))
 G_s = symbol("G_s", "G_s", "G_{s}", BODY_FORCES, JOINT_FORCES,
-    "gain of the dual recursion, −S⁺H*D_s⁻¹ (−I at a free root)", "1 or 1/m",
+    "gain of the dual recursion, {−S⁺}{H*}{D_s⁻¹} ({−I} at a free root)", "1 or 1/m",
     "gain of the backward filter", diagonal=True,
     action=LocalAction(lambda k, y: -(k.minus_G_s @ y), lambda k, y: -(k.minus_G_s.T @ y)),
     free_base=True, dense=lambda s: _dual_gain(s, s.value(S_plus)))
 tau_bar_s = symbol("tau_bar_s", "τ̄_s", r"\bar{\tau}_{s}", BODY_FORCES, BODY_FORCES,
-    "I + G_s H: the part of a force that passes the hinge outward", "1",
+    "{I + G_s H}: the part of a force that passes the hinge outward", "1",
     "what a backward measurement leaves", diagonal=True,
     definition=lambda: I + G_s @ H, free_base=True)
 E_phi_s = symbol("E_phi_s", "E_φs", r"E_{\phi_{s}}", BODY_FORCES, BODY_FORCES,
-    "rigid transport of forces from each parent to its children, φ⁻¹ block by block", "1 and m",
+    "rigid transport of forces from each parent to its children, {φ⁻¹} block by block", "1 and m",
     "transition back",
     transfer="scatter",
     dense=lambda s: s.blocks(s.inner, s.inner_parents, np.linalg.inv(s.phi[s.inner])))
 psi_s = symbol("psi_s", "ψ_s", r"\psi_{s}", BODY_FORCES, BODY_FORCES,
     "transport of forces through free hinges from every body to all its descendants", "1 and m",
     "propagation of the backward filter",
-    definition=lambda: (I - tau_bar_s @ E_phi_s).inv, resolvent=(E_phi_s, I + G_s @ H),
+    definition=lambda: (I - tau_bar_s @ E_phi_s).inv,
+    resolvent=Resolvent(E_phi_s, I + G_s @ H,
+        ("force at a body, come through the free hinges inboard of it",
+         "predicted mean of the backward filter"),
+        ("motion at a body, gathered through the free hinges outboard of it",
+         "adjoint variable of the backward filter")),
     free_base=True)
 C_s = symbol("C_s", "C_s", "C_{s}", JOINT_RATES, JOINT_FORCES,
-    "inverse of D_s = H S⁺ H* + A, S⁺ seen along the hinge (zero at a free root)",
+    "inverse of {D_s = H S⁺ H* + A}, {S⁺} seen along the hinge (zero at a free root)",
     "1/(kg·m²) or 1/kg", symmetric=True, diagonal=True,
     free_base=True, dense=lambda s: _dual_D_inverse(s, s.value(S_plus)))
 Upsilon_plus = symbol("Upsilon_plus", "Υ⁺", r"\Upsilon^{+}", BODY_MOTIONS, BODY_FORCES,
@@ -68,7 +74,7 @@ Upsilon_plus = symbol("Upsilon_plus", "Υ⁺", r"\Upsilon^{+}", BODY_MOTIONS, BO
     action=LocalAction(lambda k, y: k.Upsilon_plus @ y),
     dense=lambda s: s.on_diagonal(s.value(E_phi.T @ Upsilon @ E_phi)))
 Lambda = symbol("Lambda", "Λ", r"\Lambda", BODY_FORCES, BODY_MOTIONS,
-    "operational inertia: P + S, the inertia of the whole system felt at a body",
+    "operational inertia: {P + S}, the inertia of the whole system felt at a body",
     "kg, kg·m, kg·m²", "information of the two-filter smoother", symmetric=True, diagonal=True,
     definition=lambda: P + S,
     action=LocalAction(lambda k, y: k.Lambda @ y, inverse=lambda k, y: k.Lambda.inv @ y),
@@ -83,7 +89,7 @@ mass_at = framed("mass_at", "𝓜′", r"\mathcal{M}'", JOINT_FORCES, JOINT_RATE
     "mass matrix with another body as the base", "kg·m² or kg", symmetric=True,
     dense=lambda s, body: s.rerooted(body).value(mass))
 Omega_at = framed("Omega_at", "Ω′", r"\Omega'", BODY_MOTIONS, BODY_FORCES,
-    "Ω with another body as the base", "1/kg, 1/(kg·m), 1/(kg·m²)", symmetric=True,
+    "{Ω} with another body as the base", "1/kg, 1/(kg·m), 1/(kg·m²)", symmetric=True,
     dense=lambda s, body: s.rerooted(body).value(Omega))
 P_at = framed("P_at", "P′", "P'", BODY_FORCES, BODY_MOTIONS,
     "articulated inertias with another body as the base", "kg, kg·m, kg·m²",

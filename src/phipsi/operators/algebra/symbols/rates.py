@@ -78,7 +78,7 @@ def _seen() -> Expression:
 
 # fmt: off
 Delta_cross = symbol("Delta_cross", "Δ̃", r"\tilde{\Delta}", BODY_FORCES, BODY_FORCES,
-    "force cross product with the relative velocity H* β of each hinge", "rad/s, m/s",
+    "force cross product with the relative velocity {H* β} of each hinge", "rad/s, m/s",
     diagonal=True,
     action=LocalAction(lambda k, y: k.Delta.cross_force(y), lambda k, y: -k.Delta.cross(y)),
     cost=6, dense=lambda s: s.force_cross(s.value(H.T @ beta)))
@@ -99,9 +99,9 @@ H_dot = symbol("H_dot", "Ḣ", r"\dot{H}", JOINT_FORCES, BODY_FORCES,
     action=LocalAction(lambda k, y: HingeMap(hinge_map_rate(k, k.v)) @ y, lambda k, y: k.H_rate(y)),
     moving=True)
 E_phi_dot = symbol("E_phi_dot", "Ė_φ", r"\dot{E}_{\phi}", BODY_FORCES, BODY_FORCES,
-    "rate of E_φ", "1/s and m/s",
+    "rate of {E_φ}", "1/s and m/s",
     rate_of=E_phi, definition=lambda: E_phi @ Delta_cross)
-phi_dot = symbol("phi_dot", "φ̇", r"\dot{\phi}", BODY_FORCES, BODY_FORCES, "rate of φ",
+phi_dot = symbol("phi_dot", "φ̇", r"\dot{\phi}", BODY_FORCES, BODY_FORCES, "rate of {φ}",
     "1/s and m/s",
     rate_of=phi, definition=lambda: phi @ E_phi_dot @ phi)
 P_dot = symbol("P_dot", "Ṗ", r"\dot{P}", BODY_FORCES, BODY_MOTIONS,
@@ -113,12 +113,12 @@ lam = symbol("lam", "λ", r"\lambda", BODY_FORCES, BODY_MOTIONS,
     "rate of the articulated inertia and its turning with the hinge", "kg/s, kg·m/s, kg·m²/s",
     symmetric=True, diagonal=True,
     definition=lambda: P_dot + Delta_cross @ P + P @ Delta_cross.T)
-D_dot = symbol("D_dot", "Ḋ", r"\dot{D}", JOINT_FORCES, JOINT_RATES, "rate of D",
+D_dot = symbol("D_dot", "Ḋ", r"\dot{D}", JOINT_FORCES, JOINT_RATES, "rate of {D}",
     "kg·m²/s or kg/s", symmetric=True, diagonal=True,
     rate_of=D, definition=lambda: H @ P_dot @ H.T + H_dot @ P @ H.T + H @ P @ H_dot.T,
     action=LocalAction(lambda k, y: k.D_dot @ y), joint_space=True)
 D_half_dot = symbol("D_half_dot", "Ḋ½", r"\dot{D}^{\frac{1}{2}}", JOINT_FORCES, NORMAL,
-    "rate of D½: D½ times the lower half of D½⁻¹ Ḋ D½⁻*, half its diagonal included",
+    "rate of {D½}: {D½} times the lower half of {D½⁻¹ Ḋ D½⁻*}, half its diagonal included",
     "kg^½·m/s or kg^½/s", diagonal=True,
     rate_of=D_half,
     action=LocalAction(lambda k, y: k.D.root_rate(k.D_dot, y), root_rate_transpose),
@@ -127,19 +127,19 @@ G_dot = symbol("G_dot", "Ġ", r"\dot{G}", BODY_FORCES, JOINT_FORCES, "rate of th
     "1/s or 1/(m·s)", diagonal=True,
     rate_of=G, definition=lambda: (P_dot @ H.T + P @ H_dot.T - G @ D_dot) @ D.inv,
     action=LocalAction(gain_rate, gain_rate_transpose), cost=12)
-K_dot = symbol("K_dot", "K̇", r"\dot{K}", BODY_FORCES, JOINT_FORCES, "rate of K",
+K_dot = symbol("K_dot", "K̇", r"\dot{K}", BODY_FORCES, JOINT_FORCES, "rate of {K}",
     "1/s or 1/(m·s)",
     rate_of=K, definition=lambda: E_phi_dot @ G + E_phi @ G_dot)
 tau_bar_dot = symbol("tau_bar_dot", "τ̄˙", r"\dot{\bar{\tau}}", BODY_FORCES, BODY_FORCES,
-    "rate of τ̄", "1/s", diagonal=True,
+    "rate of {τ̄}", "1/s", diagonal=True,
     rate_of=tau_bar, definition=lambda: -G_dot @ H - G @ H_dot)
 E_psi_dot = symbol("E_psi_dot", "Ė_ψ", r"\dot{E}_{\psi}", BODY_FORCES, BODY_FORCES,
-    "rate of E_ψ", "1/s and m/s",
+    "rate of {E_ψ}", "1/s and m/s",
     rate_of=E_psi, definition=lambda: E_phi_dot @ tau_bar + E_phi @ tau_bar_dot)
-psi_dot = symbol("psi_dot", "ψ̇", r"\dot{\psi}", BODY_FORCES, BODY_FORCES, "rate of ψ",
+psi_dot = symbol("psi_dot", "ψ̇", r"\dot{\psi}", BODY_FORCES, BODY_FORCES, "rate of {ψ}",
     "1/s and m/s",
     rate_of=psi, definition=lambda: psi @ E_psi_dot @ psi)
-m_dot = symbol("m_dot", "ṁ", r"\dot{m}", JOINT_FORCES, NORMAL, "rate of the root of 𝓜",
+m_dot = symbol("m_dot", "ṁ", r"\dot{m}", JOINT_FORCES, NORMAL, "rate of the root of {𝓜}",
     "kg^½·m/s or kg^½/s",
     rate_of=m, definition=lambda: _product_rule() @ D_half + (I + H @ phi @ K) @ D_half_dot,
     joint_space=True)
@@ -158,15 +158,15 @@ H_cross = framed("H_cross", "H̃", r"\tilde{H}", BODY_FORCES, BODY_FORCES,
     action=LocalAction(lambda k, y: k.axis.cross_force(y), lambda k, y: -k.axis.cross(y)), cost=6,
     dense=lambda s, hinge: s.force_cross(s.axis(hinge)))
 C_xi = symbol("C_xi", "C_ξ", r"C_{\xi}", JOINT_FORCES, SCALARS,
-    "bias of the diagonal equations D ξ̇ + C_ξ = κ: Coriolis terms, gravity and external forces",
+    "bias of the diagonal equations {D ξ̇ + C_ξ = κ}: Coriolis terms, gravity and external forces",
     "N·m or N",
     definition=lambda: (I - H @ psi @ K) @ C - D @ _product_rule().T @ beta, joint_space=True)
 C_nu = symbol("C_nu", "C_ν", r"C_{\nu}", NORMAL, SCALARS,
-    "bias of the normalised diagonal equations ν̇ + C_ν = ε, gravity and external forces in it",
+    "bias of the normalised diagonal equations {ν̇ + C_ν = ε}, gravity and external forces in it",
     "kg^½·m/s²",
     definition=lambda: l @ C - m_dot.T @ beta, joint_space=True)
 gamma = symbol("gamma", "γ", r"\gamma", JOINT_FORCES, SCALARS,
-    "β* ∂𝓜 β for each coordinate: twice the gradient of the kinetic energy", "N·m or N",
+    "{β* ∂𝓜 β} for each coordinate: twice the gradient of the kinetic energy", "N·m or N",
     dense=lambda s: _kinetic_gradient(s))
 # fmt: on
 

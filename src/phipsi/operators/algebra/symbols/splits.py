@@ -19,6 +19,7 @@ from phipsi.operators.algebra.spaces import (
     PASSIVE_RATES,
     frame_forces,
 )
+from phipsi.operators.algebra.symbol import Resolvent
 from phipsi.operators.algebra.symbols.bodies import *
 from phipsi.operators.algebra.symbols.bodies import riccati
 from phipsi.operators.algebra.symbols.define import framed, symbol
@@ -95,12 +96,12 @@ P_p = symbol("P_p", "P_p", "P_{p}", BODY_FORCES, BODY_MOTIONS,
     action=LocalAction(lambda k, y: k.P_p @ y, inverse=lambda k, y: k.P_p.inv @ y), inertia=True,
     cost=33, dense=lambda s: riccati(s, H_p, A_p))
 P_p_plus = symbol("P_p_plus", "P_p⁺", "P_{p}^{+}", BODY_FORCES, BODY_MOTIONS,
-    "P_p felt across the hinge", "kg, kg·m, kg·m²", "filtered covariance",
+    "{P_p} felt across the hinge", "kg, kg·m, kg·m²", "filtered covariance",
     symmetric=True, diagonal=True,
     passive_of=P_plus, split=True, definition=lambda: _of_passive(P_plus),
     action=LocalAction(lambda k, y: k.P_p_plus @ y), inertia=True, cost=33)
 D_p = symbol("D_p", "D_p", "D_{p}", PASSIVE_FORCES, PASSIVE_RATES,
-    "P_p seen along the passive hinges, with armature", "kg·m² or kg",
+    "{P_p} seen along the passive hinges, with armature", "kg·m² or kg",
     "covariance of the innovations", symmetric=True, diagonal=True,
     passive_of=D, split=True, definition=lambda: _of_passive(D),
     action=LocalAction(lambda k, y: (k.D_p.matrix @ y) * k.passive, inverse=lambda k, y:
@@ -125,9 +126,13 @@ psi_p = symbol("psi_p", "ψ_p", r"\psi_{p}", BODY_FORCES, BODY_FORCES,
     "transport of forces to all ancestors, passive hinges free, active ones locked", "1 and m",
     "propagation of the filter",
     passive_of=psi, split=True, definition=lambda: _of_passive(psi),
-    resolvent=(E_phi, I - G_p @ H_p), weight=10)
+    resolvent=Resolvent(E_phi, I - G_p @ H_p,
+        ("force at a body, gathered through the hinges outboard of it, free if passive",
+         "predicted mean"),
+        ("motion of a body with the passive hinges free", "adjoint variable (Bryson–Frazier)")),
+    weight=10)
 psi_p_tilde = symbol("psi_p_tilde", "ψ̃_p", r"\tilde{\psi}_{p}", BODY_FORCES, BODY_FORCES,
-    "ψ_p − I", "1 and m", "propagation of the filter to later stations",
+    "{ψ_p − I}", "1 and m", "propagation of the filter to later stations",
     passive_of=psi_tilde, split=True, definition=lambda: _of_passive(psi_tilde), weight=10)
 Omega_p = symbol("Omega_p", "Ω_p", r"\Omega_{p}", BODY_MOTIONS, BODY_FORCES,
     "accelerations of bodies per unit forces, active hinges locked", "1/kg, 1/(kg·m), 1/(kg·m²)",

@@ -1,8 +1,7 @@
 """Plans in writing: the recursion of a lowered expression, as the papers print algorithms.
 
 A value gets a name, and a line of its own, if it is the result, crosses to a neighbour or to a
-later sweep, or is used twice; the others are written where they are used. Formulas are Unicode
-with blanks between factors: `z = u + Σ_c φ_c z⁺_c`.
+later sweep, or is used twice; the others are written where they are used.
 """
 
 from __future__ import annotations
@@ -10,73 +9,56 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import NamedTuple
+from functools import reduce
+from operator import add, matmul
 
 from phipsi.operators.algebra.expression import Leaf
-from phipsi.operators.algebra.notation import UNICODE
-from phipsi.operators.algebra.symbols import *
+from phipsi.operators.algebra.formula import (
+    Equality,
+    Formula,
+    Name,
+    Operator,
+    Sigma,
+    Sum,
+    renamed,
+    walk,
+)
+from phipsi.operators.algebra.symbols import PASSIVE, SYMBOLS, B
 from phipsi.operators.lowering.dataflow import INWARDS, Value
 from phipsi.operators.lowering.plan import Plan, Sweep
+from phipsi.operators.lowering.recursions import (
+    GYROSCOPIC,
+    LOCAL,
+    MOTION,
+    H,
+    M,
+    Recursion,
+    a,
+    b,
+    phi,
+)
 
-
-class Recursion(NamedTuple):
-    """A recursion behind symbols: its formulas ({p}: the parent), and what is 0 at the world."""
-
-    formulas: tuple[str, ...]
-    source: str
-    zero: str = ""
-    note: str = ""
-
-
-RECURSIONS: Mapping[str, Recursion] = {
-    "riccati": Recursion(
-        ("P = M + Σ_c φ_c P⁺_c φ_c*", "D = H P H* + A", "G = P H* D⁻¹", "P⁺ = P − G H P"),
-        "[BI] Alg 2.2, [SOA] (4.1)",
-    ),
-    "passive": Recursion(
-        ("P_p = M + Σ_c φ_c P_p⁺_c φ_c*", "D_p = H_p P_p H_p* + A_p", "G_p = P_p H_p* D_p⁻¹",
-         "P_p⁺ = P_p − G_p H_p P_p"),
-        "[UA] (4.6)-(4.9)",
-    ),
-    "motion": Recursion(
-        ("V = φ* V_{p} + H* β", "a = ad(V) H* β + Ḣ* β"), "[BI] Alg 2.1", "V"
-    ),
-    "gyroscopic": Recursion(("g = φ* g_{p}", "b = crf(V) M V − M g − f_ext"), "[BI] Alg 2.1"),
-    "upsilon": Recursion(
-        ("τ̄ = I − G H", "Υ⁺ = φ* Υ_{p} φ", "Υ = τ̄* Υ⁺ τ̄ + H* D⁻¹ H"),
-        "[SOA] Application 2, [BI] (34)",
-        "Υ",
-    ),
-    "dual": Recursion(
-        ("S⁺ = φ⁻¹ (M_{p} + S_{p} + Σ_c φ_c P⁺_c φ_c*) φ⁻*", "D_s = H S⁺ H* + A",
-         "G_s = −S⁺ H* D_s⁻¹", "S = S⁺ + G_s H S⁺", "Λ = P + S"),
-        "[BI] Alg 3.1",
-        note="c the other children of the parent; at a free root S⁺ = S = 0, G_s = −I, Λ = P",
-    ),
-    "rates": Recursion(
-        ("Ṗ = Σ_c φ_c (Ṗ⁺_c + Δ̃_c P⁺_c + P⁺_c Δ̃_c*) φ_c*", "U̇ = Ṗ H* + P Ḣ*",
-         "Ḋ = H U̇ + Ḣ P H*", "Ġ = (U̇ − G Ḋ) D⁻¹", "Ṗ⁺ = Ṗ − U̇ G* − G U̇* + G Ḋ G*"),
-        "[DL] Alg 6.1, Table 4, for any hinge",
-    ),
-}  # fmt: skip
-"""The recursions of `lower.RECURSIONS`, in writing."""
-
-MOTION = "[BI] Alg 2.3; run with classical accelerations, [BI-c] (2.2)"
-"""The source of loads."""
+SOURCE_OF_LOADS = "[BI] Alg 2.3; run with classical accelerations, [BI-c] (2.2)"
 
 
 @dataclass(frozen=True)
 class Line:
     """A line of pseudo-code: formulas, and where they hold."""
 
-    formulas: tuple[str, ...]
+    formulas: tuple[Equality, ...]
     where: str = ""
     note: str = ""
+    """A remark, its formulas in braces."""
     source: str = ""
-    recursion: str = ""
-    """The name of the recursion that it is."""
+    recursion: Recursion | None = None
+    """The recursion that it is."""
     values: tuple[Value, ...] = ()
     """The value that it defines, and those that are written in it."""
+
+    @property
+    def defined(self) -> Name:
+        """The name that it defines, the last one if it has several formulas."""
+        return next(self.formulas[-1].names)
 
 
 @dataclass(frozen=True)
@@ -85,21 +67,36 @@ class Pass:
 
     sweep: Sweep
     lines: tuple[Line, ...]
-    zero: tuple[str, ...] = ()
+    zero: tuple[Name, ...] = ()
     """What is 0 at the world."""
 
 
 GIVEN = ("input", "state", "unit", "one", "zero")
 """Values that need no line."""
-DIGITS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
-LETTERS = {"joint forces": "εκ", "joint rates": "νξ", "normalised rates": "η", "numbers": "s"}
+X, RESULT = Name("x", "x"), Name("y", "y")
+NUMERALS = {"zero": Name("0", "0"), "one": Name("1", "1")}
+UNIT = Name("e", "e", index="i")
+MATRIX = Name("Y", "Y")
+LOG_DET = Name("log det", r"\log\det")
+Z, ETA, NUMBER = Name("z", "z"), Name("η", r"\eta"), Name("s", "s")
+BIAS = Name("ᾱ", r"\bar{\alpha}")
+"""Accelerations at zero joint acceleration."""
+ALPHA, FORCE, LOAD, EPS, KAPPA, NU, XI, LAMBDA = (
+    Name.of(SYMBOLS[name]) for name in ("alpha", "f", "u", "eps", "kappa", "nu", "xi", "lam")
+)
+LETTERS: Mapping[str, tuple[Name, ...]] = {
+    "joint forces": (EPS, KAPPA),
+    "joint rates": (NU, XI),
+    "normalised rates": (ETA,),
+    "numbers": (NUMBER,),
+}
 """The letter of a value by its space, and the one to take if the expression has that letter."""
 
 
 class Pseudocode:
     """A plan in writing: `passes`, and the `name` of each value that has one."""
 
-    def __init__(self, plan: Plan, result: str = "y", reserved: Iterable[str] = ()) -> None:
+    def __init__(self, plan: Plan, result: Name = RESULT, reserved: Iterable[Name] = ()) -> None:
         self.plan = plan
         self.like = _copies(plan)
         self.values = [v for v in plan.values if self.like[v] is v]
@@ -112,15 +109,14 @@ class Pseudocode:
         self.parent = "j" if passive else "p"
         """The letter of the parent; p says "passive" where there are passive arms."""
         self.taken = {*reserved}
-        self.name: dict[Value, str] = {}
+        self.name: dict[Value, Name] = {}
         self._name_all(result)
         self.passes = tuple(self._passes())
 
     @property
     def copied(self) -> bool:
         """Is the result a number, or what it is applied to?"""
-        result = self.plan.result
-        return result.op in GIVEN and self.name[result] in ("0", "1", "x")
+        return self.name[self.plan.result] in (X, *NUMERALS.values())
 
     def sources(self, v: Value) -> list[Value]:
         """The values it is written with; of the columns of a matrix only the first."""
@@ -129,18 +125,17 @@ class Pseudocode:
 
     # ---- names ---------------------------------------------------------------------------------
 
-    def _name_all(self, result: str) -> None:
+    def _name_all(self, result: Name) -> None:
         for v in self.values:
             if v.op in GIVEN:
-                self.name[v] = {"unit": "e_i", "zero": "0", "one": "1"}.get(v.op) or (
-                    "x" if v.data == "x" else SYMBOLS[v.data].unicode
-                )
+                own = UNIT if v.op == "unit" else NUMERALS.get(v.op)
+                self.name[v] = own or (X if v.data == "x" else Name.of(SYMBOLS[v.data]))
         if self.plan.result not in self.name:
             self.name[self.plan.result] = result
             self.taken.add(result)
         for v in self.values:
             if v.op == "recur":
-                self._call(v, "z" if v.data in INWARDS else "λ")
+                self._call(v, Z if v.data in INWARDS else LAMBDA)
         for v in self.values:
             self._name_crossing(v)
         for v in (v for sweep in self.plan.sweeps for v in sweep.values):
@@ -152,10 +147,10 @@ class Pseudocode:
         if v.op == "recur" and v.data in INWARDS:
             for y in self.sources(v):
                 if y.op == "gather":
-                    self._call(self.like[y.args[0]], self.name[v] + "⁺")
+                    self._call(self.like[y.args[0]], self.name[v].plussed)
         sent = self.like[v.args[0]] if v.op == "scatter" else v
         if sent is not v and sent.op == "recur" and self._has_name(v):
-            self._call(v, self.name[sent] + "⁺")
+            self._call(v, self.name[sent].plussed)
 
     def _has_name(self, v: Value) -> bool:
         users = self.users[v]
@@ -166,36 +161,33 @@ class Pseudocode:
         at_hand = v.op == "apply" and self.like[v.args[0]].op == "input"
         return not at_hand and any(self.sweep_of[u] != self.sweep_of[v] for u in users)
 
-    def _letter(self, v: Value) -> str:
+    def _letter(self, v: Value) -> Name:
         if any(u.op == "solve" and self.sources(u)[-1] is v for u in self.users[v]):
-            return "Y"
+            return MATRIX
         if v.op == "load" and not v.args:
-            return "u"
+            return LOAD
         kind = v.space.name.replace("active ", "").replace("passive ", "")
         if kind not in LETTERS:
-            return "f₁" if v.space.is_force else "α₁"
-        return next((c for c in LETTERS[kind] if c not in self.taken), LETTERS[kind][0])
+            return replace(FORCE if v.space.is_force else ALPHA, number=1)
+        return next((x for x in LETTERS[kind] if x not in self.taken), LETTERS[kind][0])
 
-    def _call(self, v: Value, name: str) -> None:
+    def _call(self, v: Value, name: Name) -> None:
         """Give a name to a value without one, with the next number if it is taken."""
         if v in self.name:
             return
-        base, plus = name.rstrip("₁⁺"), "⁺" * name.endswith("⁺")
-        number, own = 1, name
-        while own in self.taken:
-            number += 1
-            own = base + str(number).translate(DIGITS) + plus
-        self.taken.add(own)
-        self.name[v] = own
+        while name in self.taken:
+            name = replace(name, number=max(name.number, 1) + 1)
+        self.taken.add(name)
+        self.name[v] = name
 
     # ---- formulas ------------------------------------------------------------------------------
 
-    def term(self, v: Value) -> str:
+    def term(self, v: Value) -> Formula:
         """A value where it is used."""
         v = self.like[v]
         return self.name[v] if v in self.name else self.formula(v)
 
-    def formula(self, v: Value) -> str:
+    def formula(self, v: Value) -> Formula:
         """What a value is equal to."""
         match v.op:
             case "add":
@@ -203,55 +195,52 @@ class Pseudocode:
             case "recur":
                 return self._sum((Fraction(1), y) for y in v.recursion)
             case "apply":
-                return f"{UNICODE.factor(v.data)} {self._factor(v.args[0])}"
+                return Operator(v.data) @ self.term(v.args[0])
             case "gather":
-                return f"Σ_c {'φ_c' if v.space.is_force else 'φ_c⁻*'} {self.term(v.args[0])}_c"
+                carried = phi["c"] if v.space.is_force else phi["c"].inv.T
+                return Sigma("c", carried @ self._sent(v)["c"])
             case "scatter":
-                back = "φ⁻¹" if v.space.is_force else "φ*"
-                return f"{back} {self.term(v.args[0])}_{self.parent}"
+                carried = phi.inv if v.space.is_force else phi.T
+                return carried @ self._sent(v)[self.parent]
             case "place":
-                return f"{B(*v.data)} {self._factor(v.args[0])}"
+                return Operator(B(*v.data)) @ self.term(v.args[0])
             case "pick":
-                return f"{B(*v.data).T} {self._factor(v.args[0])}"
+                return Operator(B(*v.data).T) @ self.term(v.args[0])
             case "times":
-                return " ".join(map(self._factor, v.args))
+                return reduce(matmul, map(self.term, v.args))
             case "dot":
-                left, right = map(self._factor, v.args)
-                bodies = "" if v.args[0].whole else "Σ_k "
-                return f"{bodies}{f'({left})' if ' ' in left.strip('()') else left}* {right}"
+                left, right = map(self.term, v.args)
+                return left.T @ right if v.args[0].whole else Sigma("k", left.T @ right)
             case "logdet":
-                return f"Σ_k log det {v.data}"
+                return Sigma("k", LOG_DET @ Operator(v.data))
             case "solve":
-                return f"{self.term(v.args[1])}⁻¹ {self._factor(v.args[0])}"
+                return self.term(v.args[1]).inv @ self.term(v.args[0])
             case "load":
-                return f"M {self.motion(v)} + b"
+                return M @ self.motion(v) + b
         raise AssertionError(v.op)
 
-    def motion(self, v: Value) -> str:
+    def _sent(self, v: Value) -> Name:
+        """The name of the value that neighbours send."""
+        return self.name[self.like[v.args[0]]]
+
+    def motion(self, v: Value) -> Name:
         """The name of the accelerations behind a load."""
-        others = [x for x in self.values if x.op == "load" and x.args]
-        number = others.index(v) + 1 if v.args else 0
-        return ("α" if number else "ᾱ") + (str(number).translate(DIGITS) if number > 1 else "")
+        if not v.args:
+            return BIAS
+        before = [x for x in self.values if x.op == "load" and x.args].index(v)
+        return replace(ALPHA, number=before + 1) if before else ALPHA
 
-    def _factor(self, v: Value) -> str:
-        v = self.like[v]
-        text = self.term(v)
-        return f"({text})" if v not in self.name and v.op == "add" else text
-
-    def _sum(self, terms: Iterable[tuple[Fraction, Value]]) -> str:
+    def _sum(self, terms: Iterable[tuple[Fraction, Value]]) -> Formula:
         """What comes from the parent first, then names, what children send, minuses last."""
         rank = {"scatter": 0, "gather": 3}
         flat = sorted(
             self._flat(terms),
             key=lambda x: (x[0] < 0, rank.get(x[1].op, 1 if x[1] in self.name else 2)),
         )
-        out = ""
-        for c, v in flat:
-            sign = "−" if c < 0 else "+" if out else ""
-            number = UNICODE.number(abs(c))
-            out += (f" {sign} " if out else sign) + (f"{number} " if number else "")
-            out += self._factor(v)
-        return out or "0"
+        if not flat:
+            return NUMERALS["zero"]
+        found = tuple((c, self.term(v)) for c, v in flat)
+        return found[0][1] if len(found) == 1 and found[0][0] == 1 else Sum(found)
 
     def _flat(self, terms: Iterable[tuple[Fraction, Value]]) -> Iterator[tuple[Fraction, Value]]:
         for c, v in terms:
@@ -265,7 +254,7 @@ class Pseudocode:
 
     def _passes(self) -> Iterator[Pass]:
         """The sweeps that compute something; what could be one is written as one."""
-        printed: set[str] = set()
+        printed: set[Recursion] = set()
         found: list[Pass] = []
         for own in (self._pass(sweep, printed) for sweep in self.plan.sweeps):
             last = found[-1] if found else own
@@ -281,17 +270,18 @@ class Pseudocode:
             found += [own] if own.lines else []
         yield from found
         if self.copied:
-            line = Line((f"y = {self.name[self.plan.result]}",), values=(self.plan.result,))
-            yield Pass(replace(self.plan.sweeps[-1], direction="local"), (line,))
+            copy = Equality(RESULT, self.name[self.plan.result])
+            line = Line((copy,), values=(self.plan.result,))
+            yield Pass(replace(self.plan.sweeps[-1], direction=LOCAL), (line,))
 
-    def _pass(self, sweep: Sweep, printed: set[str]) -> Pass:
+    def _pass(self, sweep: Sweep, printed: set[Recursion]) -> Pass:
         own = [v for v in sweep.values if v in self.users]
         loads = [v for v in own if v.op == "load"]
-        behind = [*sweep.recursions, *(["motion", "gyroscopic"] if loads else [])]
-        behind = [name for name in dict.fromkeys(behind) if name not in printed]
+        behind = [*sweep.recursions, *([MOTION, GYROSCOPIC] if loads else [])]
+        behind = [own for own in dict.fromkeys(behind) if own not in printed]
         printed.update(behind)
-        zero = [RECURSIONS[name].zero for name in behind] + [self.motion(v) for v in loads]
-        zero += [self.term(v.args[0]) for v in own if v.op == "scatter"]
+        zero = [own.zero_at_world for own in behind] + [self.motion(v) for v in loads]
+        zero += [self._sent(v) for v in own if v.op == "scatter"]
         named = [v for v in own if v in self.name and v.op not in GIVEN]
         named.sort(key=lambda v: (v.whole, not self._from_given(v)))
         lines = [*map(self._behind, behind), *map(self._line, named)]
@@ -302,23 +292,28 @@ class Pseudocode:
         apart = ("gather", "scatter", "recur", "load")
         return v.op not in apart and all(map(self._from_given, v.args))
 
-    def _behind(self, name: str) -> Line:
-        own = RECURSIONS[name]
-        formulas = tuple(text.format(p=self.parent) for text in own.formulas)
-        return Line(formulas, note=own.note, source=own.source, recursion=name)
+    def _behind(self, own: Recursion) -> Line:
+        formulas = tuple(
+            Equality(x, renamed(y, lambda z: z[self.parent] if z.index == "p" else z))
+            for x, y in own.formulas.items()
+        )
+        return Line(formulas, "", own.note, own.source, own)
 
     def _line(self, v: Value) -> Line:
-        name = self.name[v] + "_i" * (self.name[v][0] == "Y")
-        formulas, source = (f"{name} = {self.formula(v)}",), ""
+        name, source = self.name[v], ""
+        left = name["i"] if name.letter == MATRIX.letter else name
+        formulas = (Equality(left, self.formula(v)),)
         if v.op == "load":
-            X, source = self.motion(v), MOTION
-            hinge = "".join(f" + H* {self._factor(y)}" for y in v.args)
-            formulas = (f"{X} = φ* {X}_{self.parent}{hinge} + a", *formulas)
-        at = str(v.space).partition(" at ")[2]
+            own, source = self.motion(v), SOURCE_OF_LOADS
+            terms = phi.T @ own[self.parent], *(H.T @ self.term(y) for y in v.args), a
+            formulas = (Equality(own, reduce(add, terms)), *formulas)
+        at = " and ".join(map(repr, v.space.frames))
         units = 6 * len(self._units(v))
         note = f"for i = 1 … {units}" if units else ""
-        note = note or "over all bodies" * ("Σ_k" in formulas[0])
-        return Line(formulas, f"at {at}" if at else "", note, source, "", (*self._written(v),))
+        if any(isinstance(x, Sigma) and x.index == "k" for x in walk(formulas[0])):
+            note = note or "over all bodies"
+        where = f"at {at}" if at else ""
+        return Line(formulas, where, note, source, None, (*self._written(v),))
 
     def _units(self, v: Value) -> tuple[str, ...]:
         """The frames at whose unit vectors it is computed, one by one."""
