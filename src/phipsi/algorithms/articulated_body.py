@@ -8,7 +8,8 @@ from phipsi.model import Robot
 from phipsi.operators import C, T, mass
 from phipsi.operators.recursions import riccati
 from phipsi.operators.traced import compute
-from phipsi.sweeps import columns, diagonal, forest, inward, program, stack
+from phipsi.programs import program
+from phipsi.sweeps import columns, diagonal, forest, inward, stack
 
 ACCELERATION = mass.inv @ (T - C)
 

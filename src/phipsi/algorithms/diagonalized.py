@@ -18,6 +18,7 @@ from phipsi.algorithms.mass_matrix import whiten
 from phipsi.model import Robot
 from phipsi.operators import l, m
 from phipsi.operators.recursions import articulating, gyroscopic, riccati, turning_hinge
+from phipsi.programs import program
 from phipsi.spatial import Force, HingeMap, Motion, NoRoot, check_root, root_of
 from phipsi.spatial import rotation as rot
 from phipsi.sweeps import (
@@ -30,10 +31,9 @@ from phipsi.sweeps import (
     inward,
     local,
     outward,
-    program,
     stack,
 )
-from phipsi.sweeps.forest import simplest
+from phipsi.sweeps.lowering import simplest
 
 # ---- rates and moments --------------------------------------------------------------------------
 
