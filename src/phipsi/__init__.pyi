@@ -127,6 +127,8 @@ from phipsi.model import combine as combine
 from phipsi.model import robots as robots
 from phipsi.model.load import load as load
 from phipsi.model.load import save as save
+from phipsi.programs import Program as Program
+from phipsi.programs import program as program
 from phipsi.simulation import Capture as Capture
 from phipsi.simulation import Change as Change
 from phipsi.simulation import Diverged as Diverged
@@ -144,8 +146,6 @@ from phipsi.simulation import rollout as rollout
 from phipsi.simulation import simulate as simulate
 from phipsi.spatial import SingularError as SingularError
 from phipsi.spatial import Transform as Transform
-from phipsi.sweeps import Program as Program
-from phipsi.sweeps import program as program
 
 __version__: str
 __all__: list[str]

@@ -24,8 +24,8 @@ from phipsi.sweeps import (
     gather,
     inward,
     local,
-    others,
     outward,
+    over_siblings,
     stack,
     total,
 )
@@ -170,7 +170,7 @@ def report(k: Any) -> dict[str, Any]:
 
 @pp.program(shapes={"f": ("nb", 6)})
 def siblings(robot: pp.Robot, q: Any, f: Any) -> Any:
-    x = others(
+    x = over_siblings(
         report, forest(robot, q).placed(Force, f=f), f_others=Force.zero(), moment=np.zeros(3)
     )
     x = local(lambda k: {"moment": Force(k.moment, np.zeros(3))}, x)
@@ -219,12 +219,12 @@ def test_sums_over_siblings_are_linear_in_their_number() -> None:
     @pp.program(shapes={"f": ("nb", 6)})
     def summed(robot: pp.Robot, f: Any) -> Any:
         x = forest(robot, robot.neutral()).placed(Force, f=f)
-        return stack(others(lambda k: {"sum": k.f}, x, sum=Force.zero()), "sum")
+        return stack(over_siblings(lambda k: {"sum": k.f}, x, sum=Force.zero()), "sum")
 
     assert summed.graph(star(40), unroll=True).operations <= 3 * 6 * 40
     graphs = [summed.graph(star(n), unroll=False) for n in (100, 200)]
     assert inside(graphs[0]) == inside(graphs[1]) > 0
-    assert "others   <lambda>" in summed.show(star(2))
+    assert "siblings <lambda>" in summed.show(star(2))
 
 
 # ---- the dual articulated inertia: Alg DUAL -----------------------------------------------------
@@ -258,7 +258,7 @@ def inverse(k: Any) -> dict[str, Any]:
 @pp.program
 def base_invariant(robot: pp.Robot, q: Any) -> Any:
     zero = SpatialInertia.zero().articulated
-    x = others(felt, inward(riccati, forest(robot, q)), siblings=zero)
+    x = over_siblings(felt, inward(riccati, forest(robot, q)), siblings=zero)
     x = local(inverse, outward(dual, x, S=zero, rest=UNIT))
     return stack(x, "Ups", (6, 6)), stack(x, "one"), stack(x, "S", (6, 6))
 

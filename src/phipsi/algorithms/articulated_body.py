@@ -8,7 +8,8 @@ from phipsi.model import Robot
 from phipsi.operators import C, T, mass
 from phipsi.operators.lowering.program import compute
 from phipsi.operators.lowering.recursions import riccati
-from phipsi.sweeps import columns, diagonal, forest, inward, program, stack
+from phipsi.programs import program
+from phipsi.sweeps import columns, diagonal, forest, inward, stack
 
 ACCELERATION = mass.inv @ (T - C)
 

@@ -27,6 +27,7 @@ from phipsi.operators.lowering.recursions import (
     riccati,
     sibling_message,
 )
+from phipsi.programs import program
 from phipsi.spatial import (
     Force,
     Joined,
@@ -46,9 +47,8 @@ from phipsi.sweeps import (
     inward,
     local,
     messages,
-    others,
     outward,
-    program,
+    over_siblings,
     stack,
 )
 from phipsi.sweeps.messages import Edge
@@ -62,7 +62,7 @@ def operational(robot: Robot, q: Any, what: str = "Λ = P + S") -> Forest:
     `what` a robot that is not free is told to lack.
     """
     check_free(what, robot)
-    x = others(sibling_message, inward(riccati, forest(robot, q)), siblings=MASSLESS)
+    x = over_siblings(sibling_message, inward(riccati, forest(robot, q)), siblings=MASSLESS)
     return outward(dual, x, **WORLD_DUAL)
 
 
@@ -122,7 +122,7 @@ def inboard(k: Any, parent: Any) -> dict[str, Any]:
     return {**new, "eps_s": eps, "z_s": z, "load": k.u + z}
 
 
-def meeting(k: Any) -> dict[str, Any]:
+def combine_messages(k: Any) -> dict[str, Any]:
     """λ = −(P + S)⁻¹(z + z_s)   [BI] Lemma 3.2"""
     both = Joined(k.P, k.S, k.H, k.G, k.P_plus)
     return {"lam": -both.motion(k.z, k.z_plus, k.z_s, k.eps)}
@@ -143,7 +143,9 @@ def met(x: Forest, order: Sequence[Edge] | None = None) -> Forest:
     """Each body's λ by itself, from the messages of its neighbours, of bodies with u and tau."""
     nothing = {"siblings": MASSLESS, "siblings_z": Force.zero()}
     world = {**WORLD_DUAL, "load": Force.zero()}
-    return local(meeting, messages(x, outboard, told, inboard, order, nothing=nothing, world=world))
+    return local(
+        combine_messages, messages(x, outboard, told, inboard, order, nothing=nothing, world=world)
+    )
 
 
 def accelerated(x: Forest, reference: str = "local", order: Sequence[Edge] | None = None) -> Any:

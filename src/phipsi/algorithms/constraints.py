@@ -19,8 +19,8 @@ from phipsi.compile import lift, repeat, where
 from phipsi.model import Closure, Loop, Robot
 from phipsi.operators import C, T
 from phipsi.operators.lowering.program import compute
+from phipsi.programs import program
 from phipsi.spatial import SemiPivot, SingularError
-from phipsi.sweeps import program
 
 SHAPES = {"stabilisation": ()}
 LOCKED = (

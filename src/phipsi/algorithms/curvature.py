@@ -18,19 +18,10 @@ from phipsi.algorithms.mass_matrix import mass_matrix
 from phipsi.compile import linalg, repeat
 from phipsi.model import ModelError, Robot
 from phipsi.operators.algebra.local_action import hinge_map_rate
+from phipsi.programs import program
 from phipsi.spatial import ForceBasis, HingeMap, Motion, MotionBasis, Pivot, SingularError
 from phipsi.spatial import rotation as rot
-from phipsi.sweeps import (
-    Children,
-    Forest,
-    blocks,
-    forest,
-    inward,
-    local,
-    outward,
-    program,
-    total,
-)
+from phipsi.sweeps import Children, Forest, blocks, forest, inward, local, outward, total
 
 MOST = {3: 20, 4: 8}
 """Freedoms up to which arrays with so many axes of them are traced: they take some 20 s to

@@ -25,7 +25,8 @@ from phipsi.algorithms.variations import (
 )
 from phipsi.compile import repeat, where
 from phipsi.model import Robot
-from phipsi.sweeps import gather, inward, local, looped, may_loop, program, shared_paths
+from phipsi.programs import program
+from phipsi.sweeps import gather, inward, local, looped, may_loop, shared_paths
 
 PAIRS, TRIPLES, MOST = 130, 5, 300_000
 """Operations for each pair of freedoms on one path and for each triple, and how many are traced;
@@ -137,7 +138,7 @@ class HybridDerivatives(NamedTuple):
     dgiven: Any
 
 
-@program(shapes={"qdd": ("nv",), "active": ("nv",)}, named=("active",), joint_space=True)
+@program(shapes={"qdd": ("nv",), "active": ("nv",)}, masks=("active",), joint_space=True)
 def hybrid_dynamics_derivatives(
     robot: Robot, q: Any, v: Any, tau: Any, qdd: Any, active: Any, *, external: Any = None
 ) -> HybridDerivatives:

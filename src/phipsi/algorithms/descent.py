@@ -13,19 +13,10 @@ from phipsi.algorithms.newton_euler import collect
 from phipsi.algorithms.targets import Tasks
 from phipsi.compile import repeat
 from phipsi.model import Robot
+from phipsi.programs import program
 from phipsi.spatial import ArticulatedInertia, Force, Motion, Transform
 from phipsi.spatial import rotation as rot
-from phipsi.sweeps import (
-    Children,
-    Forest,
-    external_forces,
-    forest,
-    gather,
-    inward,
-    local,
-    outward,
-    program,
-)
+from phipsi.sweeps import Children, Forest, external_forces, forest, gather, inward, local, outward
 
 HELD = 1e12
 """Armature of a joint that is held at its limit."""

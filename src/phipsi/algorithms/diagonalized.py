@@ -19,6 +19,7 @@ from phipsi.model import Robot
 from phipsi.operators import l, m
 from phipsi.operators.algebra.local_action import hinge_map_rate
 from phipsi.operators.lowering.recursions import articulating, gyroscopic, riccati
+from phipsi.programs import program
 from phipsi.spatial import Force, HingeMap, Motion, NoRoot, check_root, root_of
 from phipsi.spatial import rotation as rot
 from phipsi.sweeps import (
@@ -31,10 +32,9 @@ from phipsi.sweeps import (
     inward,
     local,
     outward,
-    program,
     stack,
 )
-from phipsi.sweeps.forest import simplest
+from phipsi.sweeps.lowering import simplest
 
 # ---- rates and moments --------------------------------------------------------------------------
 

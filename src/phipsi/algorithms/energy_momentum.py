@@ -11,9 +11,10 @@ from phipsi.algorithms.mass_matrix import composite
 from phipsi.model import ModelError, Robot
 from phipsi.operators import A, M, V, beta
 from phipsi.operators.lowering.program import compute
+from phipsi.programs import program
 from phipsi.spatial import Force, Transform
 from phipsi.spatial import rotation as rot
-from phipsi.sweeps import Forest, columns, forest, inward, local, program, total
+from phipsi.sweeps import Forest, columns, forest, inward, local, total
 
 ABOUT = ("world", "com", "base")
 

@@ -16,8 +16,8 @@ from phipsi.model import Grasp, ModelError, Robot
 from phipsi.model.robot import INF
 from phipsi.operators import C, J, T
 from phipsi.operators.lowering.program import compute
+from phipsi.programs import program
 from phipsi.spatial import Force, Pivot, SemiPivot, Transform
-from phipsi.sweeps import program
 
 
 class Held(NamedTuple):

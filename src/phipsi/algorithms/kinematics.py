@@ -12,6 +12,7 @@ from phipsi.algorithms.mass_matrix import scale, whiten, whiten_adjoint
 from phipsi.conventions import REFERENCES, WORLD
 from phipsi.model import ModelError, Robot
 from phipsi.operators.lowering.recursions import riccati, velocity
+from phipsi.programs import program
 from phipsi.spatial import (
     ArticulatedInertia,
     Compliance,
@@ -25,14 +26,13 @@ from phipsi.spatial import rotation as rot
 from phipsi.sweeps import (
     Children,
     Forest,
+    along_root_path,
     columns,
     forest,
     gather,
     inward,
     local,
     outward,
-    path,
-    program,
     stack,
     total,
 )
@@ -163,7 +163,7 @@ def jacobian(robot: Robot, q: Any, frame: str, *, reference: str = "local") -> A
         """J = φ(k,0)*H*"""
         return {"J": MotionBasis(tuple(to @ (reach.T @ c) for c in k.H.T.columns))}
 
-    return columns(path(column, x, fixed.body, fixed.placement), "J")
+    return columns(along_root_path(column, x, fixed.body, fixed.placement), "J")
 
 
 @program
@@ -188,7 +188,7 @@ def jacobian_derivative(
         moved = (reach.T @ rate - V_r.cross(reach.T @ c) for rate, c in rates)
         return {"J_rate": MotionBasis(tuple(to @ m for m in moved))}
 
-    return columns(path(column, x, fixed.body, fixed.placement), "J_rate")
+    return columns(along_root_path(column, x, fixed.body, fixed.placement), "J_rate")
 
 
 @program

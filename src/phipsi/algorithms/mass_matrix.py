@@ -10,16 +10,16 @@ from phipsi.model import Robot
 from phipsi.operators import l, m, mass
 from phipsi.operators.lowering.program import compute
 from phipsi.operators.lowering.recursions import riccati
+from phipsi.programs import program
 from phipsi.spatial import ForceBasis, Motion
 from phipsi.sweeps import (
     Children,
     Forest,
-    climb,
+    blocks_to_root,
     forest,
     inward,
     local,
     outward,
-    program,
     reciprocal,
     symmetric,
 )
@@ -42,7 +42,7 @@ def mass_matrix(robot: Robot, q: Any) -> Any:
         return k.R @ k.H.T
 
     x = inward(composite, forest(robot, q))
-    return symmetric(x, climb(held, x)) + np.diag(robot.joint_data("armature"))
+    return symmetric(x, blocks_to_root(held, x)) + np.diag(robot.joint_data("armature"))
 
 
 @program(shapes={"x": ("nv",)}, joint_space=True, equation=mass)
@@ -83,7 +83,7 @@ def _solved(bodies: Forest) -> Forest:
     return outward(whiten_adjoint, bodies, V=Motion.zero())
 
 
-def meeting(a: Any, b: Any) -> Any:
+def common_ancestor_block(a: Any, b: Any) -> Any:
     """−z(i)*V(j): the power of the force that hinge i sends to a body on the motion j gives it"""
     return -b.V.dot(a.z)
 
@@ -96,7 +96,7 @@ def mass_matrix_inverse(robot: Robot, q: Any) -> Any:
     meet at a body c, (𝓜⁻¹)_ij = K_i* ψ(c,i)* Υ_c ψ(c,j) K_j ([BI] (34)). Returns (…, nv, nv).
     Cost O(N²).
     """
-    return reciprocal(_solved, meeting, inward(riccati, forest(robot, q)))
+    return reciprocal(_solved, common_ancestor_block, inward(riccati, forest(robot, q)))
 
 
 FACTORS = {"m": m, "m*": m.T, "l": l, "l*": l.T}

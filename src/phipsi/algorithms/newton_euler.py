@@ -10,19 +10,19 @@ from phipsi.algorithms.kinematics import acceleration, moving
 from phipsi.model import Robot
 from phipsi.operators import C, beta_dot, mass
 from phipsi.operators.lowering.program import compute
+from phipsi.programs import program
 from phipsi.spatial import ForceBasis, Motion, SpatialInertia
 from phipsi.spatial import rotation as rot
 from phipsi.sweeps import (
     Children,
     Forest,
+    blocks_to_root,
     by_body,
-    climb,
     forest,
     gather,
     inward,
     local,
     outward,
-    program,
 )
 
 
@@ -137,4 +137,4 @@ def regressor(robot: Robot, q: Any, v: Any, a: Any) -> Any:
 
     world = Motion(rot.zero(), against_gravity(robot))
     x = outward(acceleration, moving(forest(robot, q, v=v, qdd=a)), alpha=world)
-    return by_body(x, climb(unit_forces, x), 10)
+    return by_body(x, blocks_to_root(unit_forces, x), 10)

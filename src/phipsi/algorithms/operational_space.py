@@ -14,8 +14,9 @@ from phipsi.model import Robot
 from phipsi.operators import B, C, H, J, T, a, mass, phi
 from phipsi.operators.lowering.program import compute
 from phipsi.operators.lowering.recursions import riccati, upsilon
+from phipsi.programs import program
 from phipsi.spatial import Compliance, Pivot, SemiPivot, SingularError
-from phipsi.sweeps import forest, inward, outward, program, stack
+from phipsi.sweeps import forest, inward, outward, stack
 
 
 @program(shapes={"forces": ("nb", 6)}, joint_space=True)

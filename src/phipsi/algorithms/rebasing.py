@@ -16,8 +16,8 @@ from phipsi.algorithms.kinematics import (
 )
 from phipsi.model import Hinge, ModelWarning, Robot
 from phipsi.model import rebase as model
+from phipsi.programs import program
 from phipsi.spatial import Force, Motion, Transform
-from phipsi.sweeps import program
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import numpy as np
 from phipsi.algorithms.under_actuated import generalized_jacobian
 from phipsi.compile import current
 from phipsi.model import Robot
-from phipsi.sweeps.arguments import are_names, as_truths
+from phipsi.programs.arguments import are_names, as_truths
 
 ROWS = {"angular": (0, 1, 2), "linear": (3, 4, 5)}
 STEP, LONGEST, ROUNDS = 1e-6, 0.3, 300

@@ -20,6 +20,8 @@ from phipsi.algorithms.kinematics import frame_acceleration, frame_of, frame_vel
 from phipsi.compile import where
 from phipsi.model import Robot
 from phipsi.operators.lowering.recursions import passive_riccati
+from phipsi.programs import program
+from phipsi.programs.arguments import are_names
 from phipsi.spatial import Force, Motion, MotionBasis, RigidMotion
 from phipsi.spatial import rotation as rot
 from phipsi.sweeps import (
@@ -32,10 +34,8 @@ from phipsi.sweeps import (
     inward,
     local,
     outward,
-    program,
     reciprocal,
 )
-from phipsi.sweeps.arguments import are_names
 
 
 def as_mask(robot: Robot, active: Any) -> Any:
@@ -107,7 +107,7 @@ def exchange(robot: Robot, q: Any, v: Any, tau: Any, qdd: Any, active: Any, **mo
     return local(complete, outward(deliver, x, lam=Motion.zero()))
 
 
-@program(shapes={"qdd": ("nv",), "active": ("nv",)}, named=("active",), joint_space=True)
+@program(shapes={"qdd": ("nv",), "active": ("nv",)}, masks=("active",), joint_space=True)
 def hybrid_dynamics(
     robot: Robot, q: Any, v: Any, tau: Any, qdd: Any, active: Any, *, external: Any = None
 ) -> Hybrid:
@@ -139,7 +139,7 @@ class Drift(NamedTuple):
     joints: Any
 
 
-@program(shapes={"active": ("nv",)}, named=("active",), joint_space=True)
+@program(shapes={"active": ("nv",)}, masks=("active",), joint_space=True)
 def drift_accelerations(
     robot: Robot,
     q: Any,
@@ -166,7 +166,7 @@ def drift_accelerations(
 # ---- at the level of rates ----------------------------------------------------------------------
 
 
-@program(shapes={"momentum": ("nv",), "active": ("nv",)}, named=("active",), joint_space=True)
+@program(shapes={"momentum": ("nv",), "active": ("nv",)}, masks=("active",), joint_space=True)
 def passive_rates(robot: Robot, q: Any, v: Any, active: Any, momentum: Any = None) -> Any:
     """The joint rates β with given active ones and given passive momenta p = (𝓜β)_p:
     β_p = J_Dβ_a + 𝓜_pp⁻¹p ([UA] (7.3)).
@@ -181,7 +181,7 @@ def passive_rates(robot: Robot, q: Any, v: Any, active: Any, momentum: Any = Non
     return gather(x, "all_qdd")
 
 
-@program(shapes={"x": ("nv",), "active": ("nv",)}, named=("active",), joint_space=True)
+@program(shapes={"x": ("nv",), "active": ("nv",)}, masks=("active",), joint_space=True)
 def generalized_jacobian_product(
     robot: Robot, q: Any, x: Any, frame: str, active: Any, *, reference: str = "local"
 ) -> Any:
@@ -192,7 +192,7 @@ def generalized_jacobian_product(
     return frame_velocity(robot, q, passive_rates(robot, q, x, active), frame, reference=reference)
 
 
-@program(shapes={"x": ("nv",), "active": ("nv",)}, named=("active",), joint_space=True)
+@program(shapes={"x": ("nv",), "active": ("nv",)}, masks=("active",), joint_space=True)
 def disturbance_jacobian_product(robot: Robot, q: Any, x: Any, active: Any) -> Any:
     """J_D x without forming J_D, x (nv,) read where active ([UA] Lemma 6.4).
 
@@ -218,7 +218,7 @@ def hold(k: Any, parent: Any) -> dict[str, Any]:
     return {"J": np.stack(held), "lam": lam}
 
 
-@program(shapes={"active": ("nv",)}, named=("active",), joint_space=True)
+@program(shapes={"active": ("nv",)}, masks=("active",), joint_space=True)
 def generalized_jacobian(
     robot: Robot, q: Any, frame: str, active: Any, *, reference: str = "local"
 ) -> Any:
@@ -261,7 +261,7 @@ def answer(k: Any, parent: Any) -> dict[str, Any]:
     return {"y": y, "lam": new["lam"] + k.H.T @ k.qdd}
 
 
-def meeting(a: Any, b: Any) -> Any:
+def common_ancestor_block(a: Any, b: Any) -> Any:
     """z(i)*λ(j): the force that x_i sends to a body, against the motion that x_j gives it"""
     return b.lam.dot(a.z)
 
@@ -274,10 +274,10 @@ def split_mass_matrix(robot: Robot, q: Any, active: Any) -> tuple[Any, Any]:
     """[[S_aa, S_ap], [S_ap*, −S_pp]] in the order of the freedoms, symmetric, (nv, nv); and p."""
     mask = as_mask(robot, active)
     x = inward(passive_riccati, local(passive, forest(robot, q, active=mask)))
-    return reciprocal(_answered, meeting, x), where(mask, 0.0, 1.0)
+    return reciprocal(_answered, common_ancestor_block, x), where(mask, 0.0, 1.0)
 
 
-@program(shapes={"active": ("nv",)}, named=("active",), joint_space=True)
+@program(shapes={"active": ("nv",)}, masks=("active",), joint_space=True)
 def active_mass_matrix(robot: Robot, q: Any, active: Any) -> Any:
     """S_aa = 𝓜_aa − 𝓜_ap𝓜_pp⁻¹𝓜_pa: the inertia that active joints feel, passive ones free
     ([UA] Lemma 5.1).
@@ -288,7 +288,7 @@ def active_mass_matrix(robot: Robot, q: Any, active: Any) -> Any:
     return where(np.outer(1.0 - p, 1.0 - p), S, 0.0)
 
 
-@program(shapes={"active": ("nv",)}, named=("active",), joint_space=True)
+@program(shapes={"active": ("nv",)}, masks=("active",), joint_space=True)
 def coupling(robot: Robot, q: Any, active: Any) -> Any:
     """S_ap = 𝓜_ap𝓜_pp⁻¹: the active forces by which passive ones are felt ([UA] Lemma 5.1).
 
@@ -298,7 +298,7 @@ def coupling(robot: Robot, q: Any, active: Any) -> Any:
     return where(np.outer(1.0 - p, p), S, 0.0)
 
 
-@program(shapes={"active": ("nv",)}, named=("active",), joint_space=True)
+@program(shapes={"active": ("nv",)}, masks=("active",), joint_space=True)
 def passive_mass_inverse(robot: Robot, q: Any, active: Any) -> Any:
     """S_pp = 𝓜_pp⁻¹: the passive accelerations by passive forces, active joints locked
     ([UA] Lemma 4.3).
@@ -309,7 +309,7 @@ def passive_mass_inverse(robot: Robot, q: Any, active: Any) -> Any:
     return where(np.outer(p, p), -S, 0.0)
 
 
-@program(shapes={"active": ("nv",)}, named=("active",), joint_space=True)
+@program(shapes={"active": ("nv",)}, masks=("active",), joint_space=True)
 def disturbance_jacobian(robot: Robot, q: Any, active: Any) -> Any:
     """J_D = −S_ap* = −𝓜_pp⁻¹𝓜_pa: the passive accelerations are J_Dβ̇_a + drift, the passive rates
     J_Dβ_a where their momenta are zero ([UA] Lemma 6.4).

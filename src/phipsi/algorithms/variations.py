@@ -31,13 +31,14 @@ from phipsi.compile import where
 from phipsi.model import Robot
 from phipsi.operators.algebra.local_action import hinge_map_rate
 from phipsi.operators.lowering.recursions import passive_riccati, riccati
+from phipsi.programs import program
 from phipsi.spatial import Force, ForceBasis, HingeMap, Motion, MotionBasis, Transform
 from phipsi.spatial import rotation as rot
 from phipsi.sweeps import (
     Children,
     Forest,
-    ascend,
     blocks,
+    fold_to_root,
     forest,
     gather,
     inward,
@@ -45,7 +46,6 @@ from phipsi.sweeps import (
     matrix,
     outward,
     product,
-    program,
 )
 
 # ---- a motion -----------------------------------------------------------------------------------
@@ -258,7 +258,7 @@ def answered(x: Forest, qdd: Any) -> Answers:
     """X*ε and what goes towards the tips, of bodies that move with the accelerations and whose
     hinges are held, freed or parted."""
     x = local(vary, inward(burden, moved(x, qdd)))
-    met = ascend(lambda k: k.up, meet, x)
+    met = fold_to_root(lambda k: k.up, meet, x)
 
     def upper(own: str, name: str) -> Any:
         return matrix(x, [*blocks(x, own), *((a, i, getattr(m, name)) for a, i, m in met)])

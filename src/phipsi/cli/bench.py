@@ -90,7 +90,7 @@ def random_states(robot: pp.Robot, count: int) -> dict[str, np.ndarray]:
 def _check(function: str, program: pp.Program[..., Any], robot: pp.Robot, batch: int) -> None:
     """The function can be called with random numbers, and its results fit."""
     for name, p in program.parameters.items():
-        if p.default is p.empty and name != "frame" and name not in program.shapes:
+        if p.required and name != "frame" and p.shape is None:
             raise BadUsage(f"{function} needs {name}, which bench cannot make up; leave it out")
     try:
         shapes = program.compile(robot, **_options(program, robot)).results.leaves

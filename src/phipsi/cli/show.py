@@ -99,11 +99,11 @@ def read_option(program: pp.Program[..., Any], text: str) -> tuple[str, Any]:
     words = [word.strip() for word in value.split(",")]
     if name == "external":
         return name, {frame: np.zeros(6) for frame in words}
-    if name in program.named:
+    if program.is_mask(name):
         return name, words
     if name in CLOSURES:
         return name, tuple(map(_closure, words))
-    kind = program.options.get(name, str)
+    kind = program.parameters[name].value_type
     if kind is bool:
         if value.lower() not in TRUTHS:
             raise BadUsage(f"{name} is {value!r}, needs true or false")
@@ -116,7 +116,7 @@ def read_option(program: pp.Program[..., Any], text: str) -> tuple[str, Any]:
 
 
 def _takes(program: pp.Program[..., Any], name: str) -> bool:
-    return name in program.options or name in program.named or name == "external"
+    return program.parameters[name].kind != "array" or name == "external"
 
 
 def _closure(text: str) -> pp.Loop | pp.Grasp:

@@ -39,7 +39,7 @@ def _hinge(what: str, robot: Robot, base: str) -> Any:
 @controller(
     gains=JETS,
     shapes={"dt": (), "memory": (MEMORY,), "base_pose": (4, 4), "active": ("nv",)},
-    named=("active",),
+    masks=("active",),
 )
 def thrusters(
     robot: Robot,
@@ -99,7 +99,7 @@ def thrusters(
     gains={"wheel_stiffness": Gain(), "wheel_damping": Gain()},
     shapes={"base_pose": (4, 4), "active": ("nv",)},
     static=("wheels",),
-    named=("active",),
+    masks=("active",),
 )
 def wheel_attitude_hold(
     robot: Robot,

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-from phipsi.control.gains import Gain, Gains
+from phipsi.control.gains import Gain
 from phipsi.control.paths import joint_path, pose_path
 from phipsi.model import Robot
-from phipsi.sweeps import Program
+from phipsi.programs import ROBOT, Parameter, Program
 
-Parameters = dict[str, inspect.Parameter]
 POSE: tuple[str, ...] = ("pose", "velocity", "acceleration")
 JOINTS: tuple[str, ...] = ("target", "rate", "acceleration")
 
@@ -46,16 +46,18 @@ def on_path(controller: Program[..., Any]) -> Program[..., Any]:
             others["t"] = t
         return controller(robot, **{n: target[n] for n in taken}, **others)
 
-    own = {n: p for n, p in controller.parameters.items() if n not in names}
-    ends = {n: (4, 4) if names is POSE else ("nq",) for n in ("start", "goal")}
-    return _made(
-        law,
-        f"{controller.name}_on_path",
-        [controller],
-        {**_required("t", "start", "goal", "duration"), **own},
-        {"t": (), "duration": (), **ends},
-        {"duration": Gain()},
+    ends = (4, 4) if names is POSE else ("nq",)
+    path = (
+        Parameter("t", ()),
+        Parameter("start", ends),
+        Parameter("goal", ends),
+        Parameter("duration", (), rule=Gain()),
     )
+    parameters = {p.name: p for p in path}
+    for name, p in controller.parameters.items():
+        if name not in names:
+            parameters[name] = replace(parameters.get(name, p), default=p.default)
+    return _made(law, f"{controller.name}_on_path", [controller], parameters)
 
 
 @lru_cache(maxsize=64)
@@ -88,34 +90,16 @@ def assisted(controller: Program[..., Any], by: Program[..., Any]) -> Program[..
         told = {n: x for n, x in aid.items() if n != "active"}
         return {**told, **out, "tau": out["tau"] + aid["tau"]}
 
-    return _made(law, f"{controller.name}_with_{by.name}", [by, controller], both, {}, {})
-
-
-def _required(*names: str) -> Parameters:
-    return {n: inspect.Parameter(n, inspect.Parameter.KEYWORD_ONLY) for n in names}
+    return _made(law, f"{controller.name}_with_{by.name}", [by, controller], both)
 
 
 def _made(
     law: Callable[..., Any],
     name: str,
     parts: list[Program[..., Any]],
-    parameters: Parameters,
-    shapes: Mapping[str, Any],
-    gains: Mapping[str, Gain],
+    parameters: Mapping[str, Parameter],
 ) -> Program[..., Any]:
-    """A program of that name and those parameters, with all that is known of its parts."""
-    robot = inspect.Parameter("robot", inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    own = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in parameters.values()]
-    law.__name__ = law.__qualname__ = name
-    law.__doc__ = "\n\n".join(f"{p.name}: {inspect.getdoc(p)}" for p in parts)
-    vars(law)["__signature__"] = inspect.Signature([robot, *own])
-    rules = {n: g for p in parts if isinstance(p.verify, Gains) for n, g in p.verify.rules.items()}
-    known = {n: s for p in parts for n, s in p.shapes.items()} | dict(shapes)
-    fixed = {n for p in parts for n, kind in p.options.items() if kind is object}
-    return Program(
-        law,
-        {n: s for n, s in known.items() if n in parameters},
-        [n for n in parameters if n in fixed],
-        verify=Gains(law, {n: g for n, g in {**rules, **gains}.items() if n in parameters}),
-        named=[n for n in parameters if any(n in p.named for p in parts)],
-    )
+    """A program of that name and those parameters, with the documentation of its parts."""
+    own = [replace(p, keyword_only=True, positional_only=False) for p in parameters.values()]
+    doc = "\n\n".join(f"{p.name}: {inspect.getdoc(p)}" for p in parts)
+    return Program(law, [ROBOT, *own], name=name, doc=doc)

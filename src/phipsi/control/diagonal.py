@@ -21,7 +21,7 @@ from phipsi.algorithms import (
 from phipsi.control.gains import POSITIVE, Definite, Gain, controller
 from phipsi.control.tasks import known_forces, pose_error
 from phipsi.model import Robot
-from phipsi.sweeps import program
+from phipsi.programs import program
 
 FALL = {"damping": POSITIVE, "damping_matrix": Definite("nv")}
 REACH = {**FALL, "position_gain": Gain(3), "attitude_gain": Gain(3), "weight": Definite(12)}

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
 from phipsi.compile import Node
 from phipsi.model import Robot
-from phipsi.sweeps import Program
+from phipsi.programs import Parameter, Program, Shape, parameters_of
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -80,51 +80,22 @@ POSITIVE, NONNEGATIVE = Gain("nv"), Gain("nv", zero=True)
 """Of joints: a number, or one per freedom."""
 
 
-class Gains:
-    """The gains of a program by name: what `verify` sees of every call with numbers."""
-
-    def __init__(self, function: Callable[..., Any], gains: Mapping[str, Gain]) -> None:
-        self.name = function.__name__
-        self.signature = inspect.signature(function)
-        self.rules = dict(gains)
-
-    def __call__(self, result: Any, args: Any, kwargs: Any) -> Any:
-        """Check a call; its result as it is."""
-        self.check(self.signature.bind(*args, **kwargs).arguments)
-        return result
-
-    def check(self, values: Mapping[str, Any]) -> None:
-        """Refuse the first wrong one among the values by name."""
-        for name, rule in self.rules.items():
-            value = values.get(name)
-            if value is not None and not _allowed(rule, value):
-                raise ValueError(f"{self.name}: {name} {_told(value)}, needs {rule.needs}")
-
-    def traced(self, robot: Robot, values: Mapping[str, Any]) -> None:
-        """Refuse wrong sizes, and of constants wrong values."""
-        for name, rule in self.rules.items():
-            value = values.get(name)
-            optional = self.signature.parameters[name].default is None
-            if isinstance(value, (str, bool)) or (value is None and not optional):
-                raise TypeError(f"{self.name}: {name} is {value!r}, needs {rule.needs}")
-            if value is not None and not rule.fits(robot, np.shape(value)):
-                raise ValueError(
-                    f"{self.name}: {name} has {len(value)} numbers, needs {rule.needs}"
-                )
-        self.check({name: _constant(values[name]) for name in self.rules if name in values})
-
-
-def _allowed(rule: Gain, value: Any) -> bool:
-    try:
-        return rule.allows(np.asarray(value, float))
-    except (TypeError, ValueError):
-        return False
-
-
-def _told(value: Any) -> str:
-    if np.ndim(value) > 1:
-        return f"of shape {np.shape(value)} is none"
-    return f"is {value!r}" if isinstance(value, str) else f"is {np.asarray(value).tolist()}"
+def _check_traced(
+    program: str, gains: Mapping[str, Gain], robot: Robot, bound: inspect.BoundArguments
+) -> None:
+    """Refuse wrong sizes, and of constants wrong values."""
+    parameters = bound.signature.parameters
+    for name, rule in gains.items():
+        value = bound.arguments.get(name)
+        if isinstance(value, (str, bool)) or (
+            value is None and parameters[name].default is not None
+        ):
+            raise TypeError(f"{program}: {name} is {value!r}, needs {rule.needs}")
+        if value is not None and not rule.fits(robot, np.shape(value)):
+            raise ValueError(f"{program}: {name} has {len(value)} numbers, needs {rule.needs}")
+    for name, rule in gains.items():
+        if name in bound.arguments:
+            Parameter(name, rule=rule).check(program, _constant(bound.arguments[name]))
 
 
 def _constant(value: Any) -> Any:
@@ -138,22 +109,27 @@ def _constant(value: Any) -> Any:
 
 
 def controller(
-    *, gains: Mapping[str, Gain], shapes: Mapping[str, Any] | None = None, **how: Any
+    *,
+    gains: Mapping[str, Gain],
+    shapes: Mapping[str, Shape] | None = None,
+    static: Sequence[str] = (),
+    masks: Sequence[str] = (),
+    **how: Any,
 ) -> Callable[[Callable[P, R]], Program[P, R]]:
     """Make a function a `Program` with these gains; further keywords as of `program`."""
-    scalars = {name: () for name, rule in gains.items() if rule.size is None}
+    scalars: dict[str, Shape] = {name: () for name, rule in gains.items() if rule.size is None}
 
     def make(function: Callable[P, R]) -> Program[P, R]:
-        checks = Gains(function, gains)
+        signature = inspect.signature(function)
+        own = parameters_of(function, {**scalars, **(shapes or {})}, static, masks)
 
         @functools.wraps(function)
         def checked(*args: P.args, **kwargs: P.kwargs) -> R:
-            bound = checks.signature.bind(*args, **kwargs).arguments
             robot: Any = args[0]
-            checks.traced(robot, bound)
+            _check_traced(function.__name__, gains, robot, signature.bind(*args, **kwargs))
             return function(*args, **kwargs)
 
-        return Program(checked, {**scalars, **(shapes or {})}, verify=checks, **how)
+        return Program(checked, [replace(p, rule=gains.get(p.name)) for p in own], **how)
 
     return make
 
@@ -167,5 +143,4 @@ def check_gains(program: Program[..., Any], parameters: Mapping[str, Any]) -> No
         ...
     ValueError: pd_gravity: stiffness is -3.0, needs a positive number or one per freedom
     """
-    if isinstance(program.verify, Gains):
-        program.verify.check(parameters)
+    program.check_rules(parameters)

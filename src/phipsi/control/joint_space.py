@@ -37,7 +37,7 @@ def pd_gravity(
     return stiffness * robot.difference(q, target) - damping * v + gravity_force(robot, q)
 
 
-@controller(gains=SPRING, shapes={**COURSE, **MASKS}, named=tuple(MASKS))
+@controller(gains=SPRING, shapes={**COURSE, **MASKS}, masks=tuple(MASKS))
 def computed_torque(
     robot: Robot,
     q: Any,

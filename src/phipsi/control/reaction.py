@@ -26,7 +26,7 @@ def base_of(what: str, robot: Robot, frame: str) -> str:
     return root
 
 
-@controller(gains=GAINS, shapes={**SHAPES, "base_pose": (4, 4)}, named=("active", "locked"))
+@controller(gains=GAINS, shapes={**SHAPES, "base_pose": (4, 4)}, masks=("active", "locked"))
 def reaction_mode(
     robot: Robot,
     q: Any,

@@ -29,7 +29,7 @@ from phipsi.control.tasks import (
 from phipsi.model import Robot
 
 
-@controller(gains=TRACKING, shapes=SHAPES, named=("active", "locked"))
+@controller(gains=TRACKING, shapes=SHAPES, masks=("active", "locked"))
 def resolved_acceleration(
     robot: Robot,
     q: Any,
@@ -77,7 +77,7 @@ def resolved_acceleration(
 @controller(
     gains={"stiffness": Gain(6), "singular": Gain()},
     shapes={**SHAPES, "momentum": ("nv",)},
-    named=("active", "locked"),
+    masks=("active", "locked"),
 )
 def resolved_rate(
     robot: Robot,

@@ -18,8 +18,8 @@ import numpy as np
 
 from phipsi.compile import Kernel, Leaf, Structure, default_backend
 from phipsi.model import Robot
-from phipsi.sweeps import Program
-from phipsi.sweeps.arguments import frozen
+from phipsi.programs import Program
+from phipsi.programs.arguments import frozen
 
 Shape = tuple[int, ...]
 
@@ -167,7 +167,7 @@ class Bound:
         """What a call gives, by name, in the order of the kernel."""
         own = self.program.parameters
         free = [name for name in own if name not in self.fixed]
-        places = [n for n in free if own[n].kind is not own[n].KEYWORD_ONLY]
+        places = [n for n in free if not own[n].keyword_only]
         places += [n for n in self.inputs if n not in self.fixed]
         if len(args) > len(places):
             raise TypeError(
@@ -181,7 +181,7 @@ class Bound:
             raise TypeError(f"{self.program.name}: {min(twice)!r} was given twice")
         given = {**self.fixed, **given, **named}
         for name in (*own, *self.inputs):
-            if name not in given and (name in self.inputs or own[name].default is own[name].empty):
+            if name not in given and (name in self.inputs or own[name].required):
                 raise TypeError(
                     f"{self.program.name} misses {name!r}; it takes {', '.join(places)}"
                 )
@@ -230,7 +230,8 @@ class Bound:
         """How many axes of an array are its own, the batch before them."""
         if name in self.shapes:
             return len(self.shapes[name])
-        return 1 if key else len(self.program.shapes.get(name, ("",)))
+        shape = None if key else self.program.shape(name)
+        return 1 if shape is None else len(shape)
 
     def _core(self, name: str, key: str, shape: Shape) -> Shape:
         """The shape of an array without its batch, checked."""

@@ -19,7 +19,7 @@ import numpy as np
 
 from phipsi.interop.arrays import Bound, Flat
 from phipsi.model import Robot
-from phipsi.sweeps import Program
+from phipsi.programs import Program
 
 try:
     import jax
@@ -54,7 +54,7 @@ def function(
 
     def call(*args: Any, **named: Any) -> Any:
         options, arrays = bound.split(bound.arguments(args, named))
-        values = _alike(program.name, arrays, double=program.verify is not None)
+        values = _alike(program.name, arrays, double=program.verified)
         shapes = [(name, key, x.shape) for (name, key, _), x in zip(arrays, values, strict=True)]
         flat = bound.flat(options, shapes, values[0].dtype.name)
         flat.batch([x.shape for x in values])

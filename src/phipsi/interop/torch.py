@@ -19,7 +19,7 @@ import numpy as np
 
 from phipsi.interop.arrays import Bound, Flat, bounds
 from phipsi.model import Robot
-from phipsi.sweeps import Program
+from phipsi.programs import Program
 
 try:
     import torch
@@ -50,7 +50,7 @@ def function(
 
     def call(*args: Any, **named: Any) -> Any:
         options, arrays = bound.split(bound.arguments(args, named))
-        tensors = _alike(program.name, arrays, double=program.verify is not None)
+        tensors = _alike(program.name, arrays, double=program.verified)
         dtype = "float32" if tensors[0].dtype == torch.float32 else "float64"
         names = tuple((name, key) for name, key, _ in arrays)
         ranks = _ranks(bound.key, names)

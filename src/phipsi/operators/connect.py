@@ -10,7 +10,7 @@ from phipsi.operators.algebra.derivation import Derivation
 from phipsi.operators.algebra.expression import Expression
 from phipsi.operators.algebra.linear_operator import LinearOperator
 from phipsi.operators.algebra.services import Document, Services
-from phipsi.sweeps import Program
+from phipsi.programs import Program
 
 
 class Connected(Services[Expression]):

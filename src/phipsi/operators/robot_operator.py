@@ -17,7 +17,7 @@ from phipsi.operators.checks import as_mask, check_robot
 from phipsi.operators.dense import matrix, system
 from phipsi.operators.lowering.plan import lower
 from phipsi.operators.lowering.program import as_program, check_vectors, rows
-from phipsi.sweeps import Program
+from phipsi.programs import Program
 
 
 class RobotOperator(LinearOperator):

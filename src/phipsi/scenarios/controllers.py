@@ -52,7 +52,7 @@ class Maker:
             known_frame(self.robot, self.frame, self.at / "frame")
         given = {*table.own, *part.fed, *SUPPLIED, *options}
         for n, parameter in law.parameters.items():
-            if parameter.default is parameter.empty and n not in given:
+            if parameter.required and n not in given:
                 more = ", or a path" if n in ("pose", "target") else ""
                 raise (self.at / n).wrong(f"is missing: {table.law} needs it{more}")
         return part
@@ -78,7 +78,7 @@ class Maker:
             raise at.wrong("has no value before; give it one in the controller")
 
     def _option(self, name: str) -> Any:
-        value, at, kind = self.table.own[name], self.at / name, self.law.options[name]
+        value, at, kind = self.table.own[name], self.at / name, self.law.options[name].value_type
         if kind is object:
             return many(text)(value, at)
         check: Any = {str: text, bool: flag, int: whole(-1000, 1000)}[kind]
@@ -171,7 +171,7 @@ class Maker:
 
     def _value(self, name: str, value: Any, q: np.ndarray, at: At) -> np.ndarray:
         self._known(name, at)
-        shape = self.law.shapes.get(name)
+        shape = self.law.shape(name)
         if shape == (4, 4):
             place = self.place(value, at)
             frame = place.frame or (self.frame if name == "pose" else None)

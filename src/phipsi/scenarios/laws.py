@@ -7,7 +7,6 @@ these have left.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -20,8 +19,8 @@ from phipsi import control
 from phipsi.compile import where
 from phipsi.control import joint_path, pose_path
 from phipsi.model import Robot
+from phipsi.programs import ROBOT, Parameter, Program, Shape
 from phipsi.simulation import law as simulation_law
-from phipsi.sweeps import Program
 
 Law = Program[..., Any]
 LAWS: dict[str, Law] = {
@@ -64,7 +63,7 @@ class Part:
     @property
     def memory(self) -> int:
         """How many numbers it remembers."""
-        return prod(map(int, self.law.shapes.get("memory", (1,)))) * self.asks("memory")
+        return prod(map(int, self.law.shape("memory") or (1,))) * self.asks("memory")
 
     def asks(self, name: str) -> bool:
         """Does it take that input?"""
@@ -100,13 +99,15 @@ class Part:
 def composed(parts: tuple[Part, ...], names: tuple[tuple[str, ...], ...]) -> Law:
     """The program of all parts; `names` are the parameters of each that are given as numbers."""
     alone = len(parts) == 1
-    shapes: dict[str, Any] = {"t": (), "dt": (), "active": ("nv",), "locked": ("nv",)}
+    shapes: dict[str, Shape | None] = {
+        "t": (), "dt": (), "q": ("nq",), "v": ("nv",), "active": ("nv",), "locked": ("nv",),
+    }  # fmt: skip
     if total := sum(part.memory for part in parts):
         shapes["memory"] = (total,)
-    supplied = ["t", "dt", "q", "v", "active", "locked", *(["memory"] if total else [])]
     for part, own in zip(parts, names, strict=True):
-        known = part.law.shapes | _path_shapes(part)
-        shapes |= {inner_name(part, n, alone): known[n] for n in own if n in known}
+        path = _path_shapes(part)
+        for n in own:
+            shapes[inner_name(part, n, alone)] = path.get(n, part.law.shape(n))
 
     def law(robot: Robot, **given: Any) -> dict[str, Any]:
         tau, active, told, kept, at = None, where(given["active"], 1.0, 0.0), {}, [], 0
@@ -123,18 +124,8 @@ def composed(parts: tuple[Part, ...], names: tuple[tuple[str, ...], ...]) -> Law
         memory = {"memory": np.concatenate(kept)} if kept else {}
         return {"tau": tau, **memory, **told}
 
-    inputs = [
-        *supplied,
-        *(inner_name(p, n, alone) for p, own in zip(parts, names, strict=True) for n in own),
-    ]
-    kinds = inspect.Parameter
-    vars(law)["__signature__"] = inspect.Signature(
-        [
-            kinds("robot", kinds.POSITIONAL_OR_KEYWORD),
-            *(kinds(n, kinds.KEYWORD_ONLY) for n in inputs),
-        ]
-    )
-    return Program(law, shapes)
+    inputs = (Parameter(name, shape, keyword_only=True) for name, shape in shapes.items())
+    return Program(law, [ROBOT, *inputs])
 
 
 def inner_name(part: Part, name: str, alone: bool) -> str:
@@ -142,8 +133,8 @@ def inner_name(part: Part, name: str, alone: bool) -> str:
     return name if alone else f"{part.name}__{name}"
 
 
-def _path_shapes(part: Part) -> dict[str, Any]:
+def _path_shapes(part: Part) -> dict[str, Shape | None]:
     if part.path is None:
         return {}
-    target = part.law.shapes[TARGETS[part.path][0]]
+    target = part.law.shape(TARGETS[part.path][0])
     return {"path_start": target, "path_goal": target, "path_times": (2,)}

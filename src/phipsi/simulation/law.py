@@ -14,7 +14,7 @@ import numpy as np
 from phipsi.compile import as_numbers
 from phipsi.model import Robot
 from phipsi.model.names import meant
-from phipsi.sweeps import Program, program
+from phipsi.programs import Program, program
 
 SUPPLIED = ("t", "dt", "q", "v", "memory", "active", "locked")
 """What a controller is given by the simulation if it asks for it."""
@@ -119,15 +119,13 @@ def bind(
     law = law_of(controller)
     if law is not None:
         own = {n: p for n, p in law.parameters.items() if n not in SUPPLIED}
-        check = getattr(law.verify, "check", None)  # gains, known now and only numbers later
-        if check is not None:
-            check(parameters)
+        law.check_rules(parameters)
         for name in parameters:
             if name not in own:
                 _refuse_parameter(law, name, list(own))
         for name, parameter in own.items():
             if name not in parameters:
-                if parameter.default is parameter.empty:
+                if parameter.required:
                     raise TypeError(
                         f"the controller {law.name} needs {name!r}: pass "
                         f"parameters={{{name!r}: ...}}"

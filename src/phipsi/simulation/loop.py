@@ -12,11 +12,11 @@ from phipsi.algorithms.constraints import solved
 from phipsi.algorithms.cut import cut, wrenches
 from phipsi.compile import repeat
 from phipsi.model import Grasp, Robot
+from phipsi.programs import program
 from phipsi.simulation.coordinates import COORDINATES
 from phipsi.simulation.law import Law
 from phipsi.simulation.methods import METHODS
 from phipsi.simulation.plant import Plant, System
-from phipsi.sweeps import program
 
 
 @dataclass(frozen=True)

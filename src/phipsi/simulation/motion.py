@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from inspect import Parameter, Signature
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from phipsi.algorithms import mass_matrix_product
 from phipsi.model import Closure, Robot
+from phipsi.programs import ROBOT, Parameter, Program
 from phipsi.simulation.clock import clock_of
 from phipsi.simulation.law import SUPPLIED, Law, law_of
 from phipsi.simulation.loop import Loop, advance
 from phipsi.simulation.methods import METHODS
 from phipsi.simulation.plant import Limits, plant_of
 from phipsi.simulation.run import check_method
-from phipsi.sweeps import Program
 
 
 class Motion(NamedTuple):
@@ -63,20 +63,18 @@ def motion(
     if method not in METHODS:
         known = ", ".join(map(repr, METHODS))
         raise ValueError(f"motion: {method!r} chooses its own steps; use one of {known}")
+    title = "motion" if law is None else f"motion_of_{law.name}"
     known = {} if law is None else law.parameters
     own = [p for name, p in known.items() if name not in SUPPLIED]
     has_memory = "memory" in known
 
-    def run(robot: Robot, q: Any, v: Any, *args: Any, **kwargs: Any) -> Motion:
-        given = signature.bind(robot, q, v, *args, **kwargs)
-        given.apply_defaults()
-        values = dict(list(given.arguments.items())[3:])
+    def run(robot: Robot, q: Any, v: Any, **values: Any) -> Motion:
         memory = values.pop("memory") if has_memory else None
         options, arrays = [], {}
         for name, x in values.items():
             if law is not None and law.is_option(name, x):
-                if x is not known[name].default and name not in (*law.options, *law.named):
-                    raise TypeError(f"{run.__name__}: {name} is {x!r}, needs numbers")
+                if known[name].kind == "array" and x is not known[name].default:
+                    raise TypeError(f"{title}: {name} is {x!r}, needs numbers")
                 options.append((name, x))
             else:
                 arrays[name] = np.asanyarray(x)
@@ -93,22 +91,19 @@ def motion(
         )  # fmt: skip
         return Motion(q, v)
 
-    kind = Parameter.POSITIONAL_OR_KEYWORD
-    first = [Parameter(name, kind) for name in ("robot", "q", "v")]
-    asked = [known["memory"].replace(default=Parameter.empty)] if has_memory else []
-    every_one = [p.replace(kind=Parameter.KEYWORD_ONLY) for p in (*asked, *own)]
-    signature = Signature([*first, *every_one])
-    run.__signature__ = signature  # pyright: ignore[reportFunctionMemberAccess]
-    run.__name__ = "motion" if law is None else f"motion_of_{law.name}"
-    run.__doc__ = f"{clock.samples * clock.every} steps of {clock.dt:g} s by {method}."
-    shapes = {} if law is None else {n: s for n, s in law.shapes.items() if n in law.parameters}
-    static = [] if law is None else [name for name, t in law.options.items() if t is object]
-    check = None if law is None else getattr(law.verify, "check", None)
-
     def verify(result: Any, args: Any, kwargs: Any) -> Any:
-        """Gains are looked at as elsewhere."""
-        if check is not None:
-            check({name: x for name, x in kwargs.items() if name != "memory"})
+        """Where the controller refuses its parameters, so does the motion."""
+        if law is not None:
+            law.check_rules({name: x for name, x in kwargs.items() if name != "memory"})
         return result
 
-    return Program(run, shapes, static, verify=None if check is None else verify)
+    first = [ROBOT, Parameter("q", ("nq",)), Parameter("v", ("nv",))]
+    asked = [Parameter("memory", known["memory"].shape)] if has_memory else []
+    by_name = {"rule": None, "keyword_only": True, "positional_only": False}
+    return Program(
+        run,
+        [*first, *(replace(p, **by_name) for p in (*asked, *own))],
+        name=title,
+        doc=f"{clock.samples * clock.every} steps of {clock.dt:g} s by {method}.",
+        verify=verify if any(p.rule for p in own) else None,
+    )

@@ -15,7 +15,7 @@ from phipsi.algorithms.constraints import solved
 from phipsi.algorithms.cut import check_closures, cut
 from phipsi.compile import lift, linalg, where
 from phipsi.model import Closure, Robot
-from phipsi.sweeps import program
+from phipsi.programs import program
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Sweeps over the bodies of a robot, and the programs made of them."""
+"""Sweeps over the bodies of a robot: the only loops over bodies."""
 
 from phipsi.sweeps.forest import (
     Children,
@@ -6,13 +6,10 @@ from phipsi.sweeps.forest import (
     Record,
     external_forces,
     force_bases,
-    forest,
-    looped,
-    may_loop,
     shared_paths,
 )
+from phipsi.sweeps.lowering import forest, looped, may_loop
 from phipsi.sweeps.messages import messages
-from phipsi.sweeps.program import Program, program
 from phipsi.sweeps.results import (
     blocks,
     by_body,
@@ -26,21 +23,30 @@ from phipsi.sweeps.results import (
     symmetric,
     total,
 )
-from phipsi.sweeps.sweep import ascend, climb, inward, local, others, outward, path, reciprocal
+from phipsi.sweeps.sweep import (
+    along_root_path,
+    blocks_to_root,
+    fold_to_root,
+    inward,
+    local,
+    outward,
+    over_siblings,
+    reciprocal,
+)
 
 __all__ = [
     "Children",
     "Forest",
-    "Program",
     "Record",
-    "ascend",
+    "along_root_path",
     "blocks",
+    "blocks_to_root",
     "by_body",
-    "climb",
     "columns",
     "coordinates",
     "diagonal",
     "external_forces",
+    "fold_to_root",
     "force_bases",
     "forest",
     "gather",
@@ -50,11 +56,9 @@ __all__ = [
     "matrix",
     "may_loop",
     "messages",
-    "others",
     "outward",
-    "path",
+    "over_siblings",
     "product",
-    "program",
     "reciprocal",
     "shared_paths",
     "stack",

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
 
-from phipsi.compile import current
 from phipsi.conventions import WORLD
 from phipsi.model import Body, Hinge, ModelError, Robot
 from phipsi.spatial import Force, ForceBasis, Motion, Transform
@@ -123,7 +120,9 @@ class Forest:
         """Each body by itself: step(k)."""
         return self.extended([step(k) for k in self.records])
 
-    def others(self, message: Callable[[Any], dict[str, Any]], zero: dict[str, Any]) -> Forest:
+    def over_siblings(
+        self, message: Callable[[Any], dict[str, Any]], zero: dict[str, Any]
+    ) -> Forest:
         """The sums of message(c) over the siblings c of each body: those before it and after it."""
         messages = [message(k) for k in self.records]
 
@@ -138,7 +137,9 @@ class Forest:
         bodies = range(len(messages))
         return self.extended(map(added, before(bodies), before(bodies[::-1])))
 
-    def path(self, step: Callable[[Any, Any], dict[str, Any]], body: str, value: Any) -> Forest:
+    def along_root_path(
+        self, step: Callable[[Any, Any], dict[str, Any]], body: str, value: Any
+    ) -> Forest:
         """From a body to the root: step(k, φ(k, body) value)."""
         fields: list[dict[str, Any]] = [{}] * len(self.records)
         i = self.robot.body_index(body)
@@ -162,34 +163,6 @@ class Forest:
         return [k for k, p in zip(self.records, self.parents, strict=True) if p < 0]
 
 
-UNROLLED = 64
-"""Bodies up to which sweeps are unrolled unless said otherwise."""
-
-_unroll: ContextVar[bool | None] = ContextVar("phipsi_unroll", default=None)
-
-
-@contextmanager
-def unrolling(unroll: bool | None) -> Iterator[None]:
-    """Say how sweeps are traced: unrolled, looped, or (None) as the number of bodies suggests."""
-    token = _unroll.set(unroll)
-    try:
-        yield
-    finally:
-        _unroll.reset(token)
-
-
-def may_loop() -> bool:
-    """May what is traced have loops in it?"""
-    return current() is not None and _unroll.get() is not True
-
-
-def looped(robot: Robot) -> bool:
-    """Are sweeps over this robot traced as loops?"""
-    unroll = _unroll.get()
-    many = robot.nb > UNROLLED if unroll is None else not unroll and robot.nb > 0
-    return many and current() is not None
-
-
 def shared_paths(robot: Robot) -> tuple[int, int]:
     """How many pairs of freedoms are on one path to the root, and how many triples with one of them
     on the paths of both others: the work of joint-space matrices and of their products."""
@@ -199,34 +172,6 @@ def shared_paths(robot: Robot) -> tuple[int, int]:
             outboard[p] += outboard[i]
     own = np.array([h.kind.nv for h in robot.hinges], int)
     return int(own @ outboard), int(own @ outboard**2)
-
-
-def simplest(robot: Robot) -> Robot:
-    """The robot with the same joint-space dynamics that is traced with the fewest operations: the
-    equivalent one, but for loops over bodies that are alike, which it would make different."""
-    from phipsi.sweeps.looped import uniform
-
-    return robot if looped(robot) and uniform(robot) else robot.equivalent
-
-
-def forest(robot: Robot, q: Any, *, external: Any = None, **vectors: Any) -> Forest:
-    """The records every algorithm starts from.
-
-    Each body k gets `name`, `M` (spatial inertia), `A` (armature), `hinge`, `phi` and `H` at q,
-    `f_ext` (external force on it), its part of every joint vector given by name (`v`, `tau`, …),
-    and with `v` also `H_rate` (the map w → Ḣ* w).
-    """
-    if looped(robot):
-        from phipsi.sweeps.looped import LoopedForest
-
-        x: Forest = LoopedForest.of(robot, q, vectors)
-    else:
-        records = []
-        for body, h in zip(robot.bodies, robot.hinges, strict=True):
-            parts = {name: np.asarray(x)[h.v] for name, x in vectors.items()}
-            records.append(Record(recorded(body, h, np.asarray(q)[h.q], parts)))
-        x = Forest(robot, tuple(records), robot.parents)
-    return x if external is None else x.carrying(f_ext=external_forces(robot, external))
 
 
 def recorded(body: Body, h: Hinge, q: Any, parts: Mapping[str, Any]) -> dict[str, Any]:

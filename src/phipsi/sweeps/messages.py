@@ -12,7 +12,7 @@ from typing import Any
 from phipsi.model import Robot
 from phipsi.sweeps.forest import Children, Forest, Record, added
 from phipsi.sweeps.log import note
-from phipsi.sweeps.sweep import inward, others, outward
+from phipsi.sweeps.sweep import inward, outward, over_siblings
 
 Edge = tuple[str, str]
 """A message from one body to its neighbour, by name: (sender, receiver)."""
@@ -21,35 +21,37 @@ Edge = tuple[str, str]
 def messages(
     x: Forest,
     up: Callable[[Any, Children], dict[str, Any]],
-    sent: Callable[[Any], dict[str, Any]],
+    sibling_message: Callable[[Any], dict[str, Any]],
     down: Callable[[Any, Any], dict[str, Any]],
     order: Sequence[Edge] | None = None,
     *,
     nothing: Mapping[str, Any],
     world: Mapping[str, Any],
 ) -> Forest:
-    """Both messages of every hinge: up(k, children) of a body to its parent, down(k, parent) to it.
+    """Both messages of every hinge: up(k, children) from body k to its parent, down(k, parent) from
+    the parent to k.
 
-    What a body tells its parent follows from its children's records; what it is told from the
-    parent's record and the sums of sent(c) over its siblings c (`nothing` has the sums over none;
-    the world's are those). That is `inward`, `others` and `outward`; or with an `order`, message by
-    message: all 2 (nb − roots) of them, of which always the first goes that can. Those are always
-    unrolled. O(N) operations.
+    The message up follows from the records of the children; the message down from the record of the
+    parent and the sums of sibling_message(c) over the siblings c of k (`nothing` has the sums over
+    none, and those of a root). That is `inward`, `over_siblings` and `outward`; or with an `order`,
+    message by message: all 2 (nb − roots) of them, always the first that is ready. Those are
+    always unrolled. O(N) operations.
     """
     if order is None:
-        return outward(down, others(sent, inward(up, x), **nothing), **world)
-    for step in (up, sent, down):
+        return outward(down, over_siblings(sibling_message, inward(up, x), **nothing), **world)
+    for step in (up, sibling_message, down):
         note("messages", step)
-    return Post(x, up, sent, down, dict(nothing), Record(dict(world))).delivered(order)
+    passing = MessagePassing(x, up, sibling_message, down, dict(nothing), Record(dict(world)))
+    return passing.delivered(order)
 
 
 @dataclass
-class Post:
-    """Messages on their way: what has arrived at each body."""
+class MessagePassing:
+    """Messages delivered one by one: what has arrived at each body so far."""
 
     x: Forest
     up: Callable[[Any, Children], dict[str, Any]]
-    sent: Callable[[Any], dict[str, Any]]
+    sibling_message: Callable[[Any], dict[str, Any]]
     down: Callable[[Any, Any], dict[str, Any]]
     nothing: dict[str, Any]
     world: Record
@@ -58,55 +60,56 @@ class Post:
         self.records = list(self.x.records)
         self.arrived: list[dict[int, Record]] = [{} for _ in self.records]
         """For each body the children that have sent theirs, in the order in which they came."""
-        self.beside: dict[int, dict[str, Any]] = {}
-        """For each body the sums over its siblings, once its parent has heard them all."""
+        self.sibling_sums: dict[int, dict[str, Any]] = {}
+        """For each body the sums over its siblings, once its parent has all their messages."""
 
     def delivered(self, order: Sequence[Edge]) -> Forest:
         """The forest after all messages."""
         number = self.x.robot.body_index
         roots = [i for i, p in enumerate(self.x.parents) if p < 0]
         for i in roots:
-            self._tell(i, self.world)
+            self._from_parent(i, self.world)
         named = checked(self.x.robot, order)
         for sender, receiver in scheduled([(number(a), number(b)) for a, b in named]):
             if self.x.parents[sender] == receiver:
-                self.arrived[receiver][sender] = self._conclude(sender)
+                self.arrived[receiver][sender] = self._from_children(sender)
             else:
-                self._tell(receiver, self.records[sender])
+                self._from_parent(receiver, self.records[sender])
         for i in roots:
-            self._conclude(i)
+            self._from_children(i)
         return Forest(self.x.robot, tuple(self.records), self.x.parents)
 
-    def _conclude(self, i: int) -> Record:
-        """What a body knows when its children have spoken."""
+    def _from_children(self, i: int) -> Record:
+        """The record of a body once it has the messages of its children."""
         new = self.up(self.records[i], Children(tuple(self.arrived[i].values())))
         self.records[i] = self.records[i].extended(new)
         return self.records[i]
 
-    def _tell(self, i: int, parent: Record) -> None:
-        """What a body knows when its parent has spoken, which knows the body's siblings."""
-        known = self.records[i].extended(self._siblings(i))
+    def _from_parent(self, i: int, parent: Record) -> None:
+        """Give a body the message of its parent, and with it the sums over its siblings."""
+        known = self.records[i].extended(self._sibling_sums(i))
         self.records[i] = known.extended(self.down(known, parent))
 
-    def _siblings(self, i: int) -> dict[str, Any]:
+    def _sibling_sums(self, i: int) -> dict[str, Any]:
         """The sums over the siblings: those that came before the body and after it, so that all
         children of a body take O(children)."""
         p = self.x.parents[i]
-        if p < 0 or i in self.beside:
-            return self.beside.get(i, self.nothing)
-        parts = [self.sent(record) for record in self.arrived[p].values()]
+        if p < 0 or i in self.sibling_sums:
+            return self.sibling_sums.get(i, self.nothing)
+        parts = [self.sibling_message(record) for record in self.arrived[p].values()]
         before, after = (
             [*accumulate(run, added, initial=self.nothing)] for run in (parts, parts[::-1])
         )
         if i not in self.arrived[p]:
             return before[-1]
-        self.beside.update(zip(self.arrived[p], map(added, before, after[-2::-1]), strict=True))
-        return self.beside[i]
+        sums = map(added, before, after[-2::-1])
+        self.sibling_sums.update(zip(self.arrived[p], sums, strict=True))
+        return self.sibling_sums[i]
 
 
 def scheduled(order: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """All messages, always the first in the order that can go: whose sender has heard all its
-    neighbours but the receiver. O(N log N)."""
+    """All messages, always the first in the order that can go: whose sender has the messages of
+    all its neighbours but the receiver. O(N log N)."""
     place = {edge: n for n, edge in enumerate(order)}
     neighbours: dict[int, set[int]] = defaultdict(set)
     for sender, receiver in order:

@@ -24,7 +24,7 @@ from phipsi.operators.algebra.notation import ASCII, LATEX, UNICODE, Notation
 from phipsi.operators.algebra.services import Document, Services
 from phipsi.operators.algebra.spaces import SCALARS, Space, SpaceError
 from phipsi.operators.algebra.symbol import Symbol
-from phipsi.sweeps import Program
+from phipsi.programs import Program
 
 _LOCK = Lock()
 

@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeVar
 from phipsi.model import Robot
 from phipsi.operators.algebra.derivation import Derivation
 from phipsi.operators.algebra.linear_operator import LinearOperator
-from phipsi.sweeps import Program
+from phipsi.programs import Program
 
 X = TypeVar("X")
 

@@ -24,8 +24,8 @@ from phipsi.sweeps import (
     gather,
     inward,
     local,
-    others,
     outward,
+    over_siblings,
     stack,
     total,
 )
@@ -79,7 +79,7 @@ class Execution:
         self.x = self.x.carrying(**placed) if placed else self.x
         for recursion in sweep.recursions:
             if recursion.sibling_message is not None:
-                self.x = others(recursion.sibling_message, self.x, **recursion.no_siblings)
+                self.x = over_siblings(recursion.sibling_message, self.x, **recursion.no_siblings)
         step = self._step(sweep)
         if sweep.direction == INWARD:
             self.x = inward(step, self.x)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping
 from fractions import Fraction
 from functools import lru_cache
@@ -18,7 +17,8 @@ from phipsi.operators.algebra.symbols import SYMBOLS, C, H, M, a, b, phi
 from phipsi.operators.checks import Mask, as_mask, check_robot, check_split
 from phipsi.operators.lowering.execute import Execution
 from phipsi.operators.lowering.plan import Lowered, Plan, lower
-from phipsi.sweeps import Program
+from phipsi.programs import ROBOT, Parameter, Program
+from phipsi.programs.parameters import STANDARD
 
 
 def compute(
@@ -127,17 +127,20 @@ def as_program(
         q, v = values.pop("q"), values.pop("v", None)
         return _run(lowered, robot, q, v, active, external, values)
 
-    kinds = inspect.Parameter
-    parameters = [kinds(name, kinds.POSITIONAL_OR_KEYWORD) for name in names]
-    if moving:
-        parameters.append(kinds("external", kinds.KEYWORD_ONLY, default=None))
-    function.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    function.__name__ = x.ascii
-    function.__qualname__ = f"{x.ascii} given {given} active {active}"
-    vars(function)["named_by_content"] = function
-    function.__doc__ = f"{x} = {plan.expression}"
-    shapes = {name: _shape(space, active) for name, space in spaces.items()}
-    return Program(function, shapes, joint_space=_joint_space(lowered))
+    shapes = {**STANDARD, **{name: _shape(space, active) for name, space in spaces.items()}}
+    external = Parameter("external", STANDARD["external"], default=None, keyword_only=True)
+    return Program(
+        function,
+        [
+            ROBOT,
+            *(Parameter(name, shapes[name]) for name in names[1:]),
+            *([external] if moving else []),
+        ],
+        name=x.ascii,
+        doc=f"{x} = {plan.expression}",
+        joint_space=_joint_space(lowered),
+        content_key=f"{x.ascii} given {given} active {active}",
+    )
 
 
 def _shape(space: Space, active: Mask | None) -> tuple[int | str, ...]:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from phipsi.compile import Node, tracing
+from phipsi.compile import Node
 from phipsi.model import Body, Hinge, Robot
 from phipsi.sweeps.forest import Children, Forest, Record, added, recorded
-from phipsi.sweeps.looped.records import BodyRecord, LoopedRecord
-from phipsi.sweeps.looped.scalars import given, mapped, taken
+from phipsi.sweeps.looped.memory import lay_out
+from phipsi.sweeps.looped.records import BodyRecord, LoopedFields
+from phipsi.sweeps.looped.scalars import map_scalars, scalars_of, with_scalars
 from phipsi.sweeps.looped.traces import Column, Shared, Sweep, SweepTracer, plain
 
 
@@ -31,29 +33,30 @@ class LoopedChildren(Children):
         n = len(self.messages)
         self.messages.append(message)
         if n >= len(self._likes):  # a massless body alone: zeros that are divided by
-            return mapped(start, lambda x: x if isinstance(x, Node) else np.float64(x))
+            return map_scalars(start, lambda x: x if isinstance(x, Node) else np.float64(x))
         like, varies = self._likes[n]
         sweep = self._tracer.sweep
         scalars = (
             self._tracer.read(("own", sweep, Column("sum", n, j))) if varied else 0.0
             for j, varied in enumerate(varies)
         )
-        return start + given(like, scalars)
+        return start + with_scalars(like, scalars)
 
 
-class LoopedForest(Forest):
+class LoopedForest(LoopedFields, Forest):
     """The bodies of a robot as loops pass over them: fields kind by kind."""
 
     def __init__(
         self, shared: Shared, vectors: Mapping[str, int], fields: Mapping[str, list[Any]]
     ) -> None:
-        self.shared, self.vectors, self.fields = shared, vectors, fields
+        LoopedFields.__init__(self, shared, vectors, fields)
         self.robot, self.parents = shared.robot, shared.robot.parents
 
     @classmethod
     def of(cls, robot: Robot, q: Any, vectors: Mapping[str, Any]) -> LoopedForest:
         """The forest that every algorithm starts from."""
         shared = Shared(robot)
+        shared.outer.unfinished.append(partial(lay_out, shared))
         at_q = shared.vector(np.asarray(q).reshape(-1), [h.q.start for h in robot.hinges])
         x = cls(shared, {}, {}).given(**vectors)
 
@@ -89,20 +92,20 @@ class LoopedForest(Forest):
 
         def read(k: Any, tracer: SweepTracer) -> dict[str, Any]:
             return {
-                name: given(like, (x if j is None else tracer.read(("vector", number, j))
+                name: with_scalars(like, (x if j is None else tracer.read(("vector", number, j))
                                    for x, j in scalars))
                 for name, (like, number, scalars) in numbers.items()
             }  # fmt: skip
 
         sweep = Sweep(self.shared)
-        return self._closed(sweep, self._each(sweep, read))
+        return self._closed(sweep, self.traced(sweep, read))
 
     def _kept(self, values: Sequence[Any]) -> tuple[int, list[tuple[Any, int | None]]]:
         """The number of a vector that has what differs between the values of bodies, and for each
         scalar of a value itself, or its place in the body's part of that vector."""
         different = {id(x): x for x in values}
         which = {key: i for i, key in enumerate(different)}
-        columns = [*zip(*map(taken, different.values()), strict=True)]
+        columns = [*zip(*map(scalars_of, different.values()), strict=True)]
         keys = [tuple(id(x) if isinstance(x, Node) else x for x in column) for column in columns]
         place: dict[Any, int] = {}
         for key, column in zip(keys, columns, strict=True):
@@ -113,22 +116,15 @@ class LoopedForest(Forest):
         number = self.shared.vector([x for part in zip(*parts, strict=True) for x in part], offsets)
         return number, [(c[0], place.get(key)) for c, key in zip(columns, keys, strict=True)]
 
-    def base(self, sweep: Sweep, kind: int) -> dict[str, Any]:
-        """What every body has from the start: its own numbers, φ and H at q, …"""
-        if kind not in sweep.base:
-            tracer = sweep.tracers[kind]
-            with tracing(tracer):
-                body, hinge = self.shared.kinds[kind].body_and_hinge(tracer.read)
-                sweep.base[kind] = self.shared.start(tracer, body, hinge)
-        return sweep.base[kind]
-
     # ---- sweeps --------------------------------------------------------------------------------
 
     def outward(self, step: Callable[[Any, Any], dict[str, Any]], world: dict[str, Any]) -> Forest:
         """Base to tip: step(k, parent); a root sees the world's fields."""
         return self._along(lambda: Sweep(self.shared), step, world)
 
-    def path(self, step: Callable[[Any, Any], dict[str, Any]], body: str, value: Any) -> Forest:
+    def along_root_path(
+        self, step: Callable[[Any, Any], dict[str, Any]], body: str, value: Any
+    ) -> Forest:
         """From a body to the root: step(k, φ(k, body) value)."""
         way = [self.robot.body_index(body)]
         while way[-1] >= 0:
@@ -149,7 +145,9 @@ class LoopedForest(Forest):
         records = (BodyRecord(swept if i in on else self, i, {}) for i in range(self.robot.nb))
         return Forest(self.robot, tuple(records), self.parents)
 
-    def others(self, message: Callable[[Any], dict[str, Any]], zero: dict[str, Any]) -> Forest:
+    def over_siblings(
+        self, message: Callable[[Any], dict[str, Any]], zero: dict[str, Any]
+    ) -> Forest:
         """The sums of message(c) over the siblings c of each body: those before it and after it."""
         nb, last = self.robot.nb, dict[int, int]()
         if len(set(self.parents)) == nb:  # a chain: nobody has siblings
@@ -187,7 +185,7 @@ class LoopedForest(Forest):
         of those that are constants of the world for every body stay constants."""
         scalars = {
             Column("field", name, j): x for name, value in world.items()
-            for j, x in enumerate(taken(value))
+            for j, x in enumerate(scalars_of(value))
         }  # fmt: skip
         varies = {column: isinstance(x, Node) for column, x in scalars.items()}
         while True:
@@ -198,9 +196,9 @@ class LoopedForest(Forest):
                 parts = (
                     tracer.read(("parent", sweep, c)) if varies[c] else scalars[c] for c in own
                 )
-                return given(world[name], parts)
+                return with_scalars(world[name], parts)
 
-            fields = self._each(
+            fields = self.traced(
                 sweep, lambda k, t: step(k, Record({name: seen(t, name) for name in world}))
             )
             found = [c for c in scalars if not varies[c] and _differs(sweep, c, scalars[c])]
@@ -224,11 +222,11 @@ class LoopedForest(Forest):
                 return new
 
             with np.errstate(all="ignore"):
-                fields = self._each(sweep, add)
+                fields = self.traced(sweep, add)
             now = [_together(messages) for messages in zip(*sent, strict=True)]
             for kind, messages in enumerate(sent):
                 for n, message in enumerate(messages):
-                    for j, x in enumerate(taken(message)):
+                    for j, x in enumerate(scalars_of(message)):
                         sweep.sums.setdefault(Column("sum", n, j), {})[kind] = x
             if [varies for _, varies in now] == [varies for _, varies in likes]:
                 return self._closed(sweep, fields)
@@ -248,35 +246,20 @@ class LoopedForest(Forest):
     def local(self, step: Callable[[Any], dict[str, Any]]) -> LoopedForest:
         """Each body by itself."""
         sweep = Sweep(self.shared)
-        return self._closed(sweep, self._each(sweep, lambda k, t: step(k)))
+        return self._closed(sweep, self.traced(sweep, lambda k, t: step(k)))
 
     def total(self, field: str, zero: Any) -> Any:
         """The sum of a field over all bodies."""
         sweep = Sweep(self.shared)
         sweep.targets = np.full(self.robot.nb, self.robot.nb)
-        values = self._each(sweep, lambda k, t: {"part": zero + getattr(k, field)})
+        values = self.traced(sweep, lambda k, t: {"part": zero + getattr(k, field)})
         for kind, new in enumerate(values):
-            for j, x in enumerate(taken(new["part"])):
+            for j, x in enumerate(scalars_of(new["part"])):
                 sweep.sums.setdefault(Column("sum", 0, j), {})[kind] = x
         sweep.close()
         like, row = values[0]["part"], self.robot.nb
-        columns = (Column("sum", 0, j) for j in range(len(taken(like))))
-        return given(like, (self.shared.pick(sweep, row, column) for column in columns))
-
-    def _each(
-        self, sweep: Sweep, step: Callable[[Any, Any], dict[str, Any]]
-    ) -> list[dict[str, Any]]:
-        """The new fields, kind by kind, with the columns they are left in."""
-        fields = []
-        for kind, tracer in enumerate(sweep.tracers):
-            with tracing(tracer):
-                new = step(LoopedRecord(sweep, kind, self, {}), tracer)
-                new = {name: mapped(value, plain) for name, value in new.items()}
-            for name, value in new.items():
-                for j, x in enumerate(taken(value)):
-                    sweep.write(Column("field", name, j), kind, x)
-            fields.append(new)
-        return fields
+        columns = (Column("sum", 0, j) for j in range(len(scalars_of(like))))
+        return with_scalars(like, (self.shared.pick(sweep, row, column) for column in columns))
 
 
 def _differs(sweep: Sweep, column: Column, number: Any) -> bool:
@@ -289,7 +272,7 @@ def _differs(sweep: Sweep, column: Column, number: Any) -> bool:
 
 def _together(messages: Iterable[Any]) -> tuple[Any, list[bool]]:
     """One message of each kind: their structure, and which scalars are not zero in all of them."""
-    parts = [[plain(x) for x in taken(m)] for m in messages]
+    parts = [[plain(x) for x in scalars_of(m)] for m in messages]
     varies = [
         any(isinstance(x, Node) or x != 0.0 for x in column) for column in zip(*parts, strict=True)
     ]

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from phipsi.compile import Case, Graph, LoopBuilder, Place
-
-if TYPE_CHECKING:
-    from phipsi.sweeps.looped.traces import Column, Shared, Sweep
+from phipsi.sweeps.looped.traces import Column, Shared, Sweep
 
 
 def lay_out(shared: Shared) -> None:
@@ -19,16 +17,17 @@ def lay_out(shared: Shared) -> None:
     wanted: dict[Sweep, set[Column]] = defaultdict(set)
     for _, sweep, _, column in shared.picks:
         wanted[sweep].add(column)
-    plans = {s: Plan(s, wanted) for s in reversed(shared.sweeps)}
+    memories = {s: SweepMemory(s, wanted) for s in reversed(shared.sweeps)}
     for sweep in shared.sweeps:
-        args, loop = plans[sweep].loop(plans)
+        args, loop = memories[sweep].loop(memories)
         sweep.node.args, sweep.node.value = args, loop
     for node, sweep, row, column in shared.picks:
-        node.value = plans[sweep].position(row, column)
+        node.value = memories[sweep].position(row, column)
 
 
-class Plan:
-    """The columns of one sweep that are wanted, and the pruned bodies that leave them."""
+class SweepMemory:
+    """The memory of one sweep: the columns that are read later, where they stand, and the step of
+    each kind of body without what these do not need."""
 
     def __init__(self, sweep: Sweep, wanted: dict[Sweep, set[Column]]) -> None:
         self.sweep = sweep
@@ -73,7 +72,7 @@ class Plan:
         """Where a scalar stands in the memory."""
         return row * self.stride(column) + self.at[column]
 
-    def loop(self, plans: dict[Sweep, Plan]) -> Any:
+    def loop(self, memories: dict[Sweep, SweepMemory]) -> Any:
         """Args and value of the loop node."""
         sweep, shared = self.sweep, self.sweep.shared
         order, nb = sweep.order, shared.robot.nb
@@ -90,9 +89,11 @@ class Plan:
             match key:
                 case ("own" | "parent" as whose, owner, column):
                     body = order if whose == "own" else owner.sources[order]
-                    plan = plans[owner]
+                    memory = memories[owner]
                     array = 0 if owner is sweep else builder.array(owner.node)
-                    return Place(array, builder.index(body * plan.stride(column)), plan.at[column])
+                    return Place(
+                        array, builder.index(body * memory.stride(column)), memory.at[column]
+                    )
                 case ("vector", number, j):
                     node, _, offsets = shared.vectors[number]
                     return Place(builder.array(node), builder.index(offsets[order]), j)

@@ -2,24 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from phipsi.compile import Node
+from phipsi.compile import Node, tracing
 from phipsi.sweeps.forest import Record
-from phipsi.sweeps.looped.scalars import mapped
-from phipsi.sweeps.looped.traces import Sweep, SweepTracer, plain
+from phipsi.sweeps.looped.scalars import map_scalars, scalars_of
+from phipsi.sweeps.looped.traces import Column, Shared, Sweep, SweepTracer, plain
 
-if TYPE_CHECKING:
-    from phipsi.sweeps.looped.forest import LoopedForest
+
+@dataclass(eq=False)
+class LoopedFields:
+    """What is known of the bodies so far: numbers of joint vectors, and fields kind by kind."""
+
+    shared: Shared
+    vectors: Mapping[str, int]
+    fields: Mapping[str, list[Any]]
+
+    def base(self, sweep: Sweep, kind: int) -> dict[str, Any]:
+        """What every body has from the start: its own numbers, φ and H at q, …"""
+        if kind not in sweep.base:
+            tracer = sweep.tracers[kind]
+            with tracing(tracer):
+                body, hinge = self.shared.kinds[kind].body_and_hinge(tracer.read)
+                sweep.base[kind] = self.shared.start(tracer, body, hinge)
+        return sweep.base[kind]
+
+    def traced(
+        self, sweep: Sweep, step: Callable[[Any, Any], dict[str, Any]]
+    ) -> list[dict[str, Any]]:
+        """The new fields that step(k, tracer) gives, kind by kind, left in columns of the sweep."""
+        found = []
+        for kind, tracer in enumerate(sweep.tracers):
+            with tracing(tracer):
+                new = step(LoopedRecord(sweep, kind, self, {}), tracer)
+                new = {name: map_scalars(value, plain) for name, value in new.items()}
+            for name, value in new.items():
+                for j, x in enumerate(scalars_of(value)):
+                    sweep.write(Column("field", name, j), kind, x)
+            found.append(new)
+        return found
 
 
 class LoopedRecord(Record):
     """What a step sees of a body: values of this sweep's trace, read or computed again."""
 
-    def __init__(self, sweep: Sweep, kind: int, x: LoopedForest, new: Mapping[str, Any]) -> None:
+    def __init__(self, sweep: Sweep, kind: int, x: LoopedFields, new: Mapping[str, Any]) -> None:
         super().__init__(dict(new))
         self._sweep, self._kind, self._x = sweep, kind, x
 
@@ -36,7 +67,7 @@ class LoopedRecord(Record):
             value = self._x.base(self._sweep, self._kind).get(name)
         if value is None:
             return super().__getattr__(name)
-        value = mapped(value, lambda x: plain(tracer.lift(x)) if isinstance(x, Node) else x)
+        value = map_scalars(value, lambda x: plain(tracer.lift(x)) if isinstance(x, Node) else x)
         self.__dict__[name] = value
         return value
 
@@ -48,7 +79,7 @@ class LoopedRecord(Record):
 class BodyRecord(Record):
     """What is known of one body after sweeps, as values of the enclosing trace."""
 
-    def __init__(self, x: LoopedForest, i: int, new: Mapping[str, Any]) -> None:
+    def __init__(self, x: LoopedFields, i: int, new: Mapping[str, Any]) -> None:
         super().__init__(dict(new))
         self._x, self._i = x, i
 
@@ -69,11 +100,13 @@ class BodyRecord(Record):
             value = x.fields[name][kind]
         else:
             if kind not in shared.base:
-                x.local(lambda k: {"phi": k.phi})
+                sweep = Sweep(shared)
+                x.traced(sweep, lambda k, _: {"phi": k.phi})
+                sweep.close()
             value = shared.base[kind].get(name)
         if value is None:
             return super().__getattr__(name)
-        value = mapped(value, self._outside)
+        value = map_scalars(value, self._outside)
         self.__dict__[name] = value
         return value
 

@@ -13,7 +13,7 @@ from phipsi.compile import Node
 from phipsi.model import Hinge
 
 
-def mapped(value: Any, f: Callable[[Any], Any]) -> Any:
+def map_scalars(value: Any, f: Callable[[Any], Any]) -> Any:
     """The same structure with f of every scalar; whole numbers, names and kinds stay."""
     if isinstance(value, (Node, float, np.floating)):
         return f(value)
@@ -24,17 +24,17 @@ def mapped(value: Any, f: Callable[[Any], Any]) -> Any:
             flat[i] = f(source[i])
         return out
     if isinstance(value, (tuple, list)):
-        return type(value)(mapped(x, f) for x in value)
+        return type(value)(map_scalars(x, f) for x in value)
     if isinstance(value, Mapping):
-        return {key: mapped(x, f) for key, x in value.items()}
+        return {key: map_scalars(x, f) for key, x in value.items()}
     if isinstance(value, partial):
-        return partial(value.func, *(mapped(x, f) for x in value.args))
+        return partial(value.func, *(map_scalars(x, f) for x in value.args))
     names = _parts(type(value))
     if names is None:
         return value
     copy = object.__new__(type(value))
     for name in names:
-        object.__setattr__(copy, name, mapped(getattr(value, name), f))
+        object.__setattr__(copy, name, map_scalars(getattr(value, name), f))
     return copy
 
 
@@ -47,14 +47,14 @@ def _parts(kind: type) -> tuple[str, ...] | None:
     return tuple(name for base in kind.__mro__ for name in getattr(base, "__slots__", ()))
 
 
-def taken(value: Any) -> list[Any]:
+def scalars_of(value: Any) -> list[Any]:
     """The scalars in a value, in order."""
     found: list[Any] = []
-    mapped(value, found.append)
+    map_scalars(value, found.append)
     return found
 
 
-def given(like: Any, scalars: Any) -> Any:
+def with_scalars(like: Any, scalars: Any) -> Any:
     """The structure of `like` with other scalars, in order."""
     left = iter(scalars)
-    return mapped(like, lambda _: next(left))
+    return map_scalars(like, lambda _: next(left))

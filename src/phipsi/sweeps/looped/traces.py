@@ -11,7 +11,7 @@ import numpy as np
 from phipsi.compile import Node, Tracer, array_of, current
 from phipsi.compile.fold import RULES
 from phipsi.model import Body, Hinge, Robot
-from phipsi.sweeps.looped.scalars import given, taken
+from phipsi.sweeps.looped.scalars import scalars_of, with_scalars
 
 AGAIN = 3
 """Operations up to which a value is computed again rather than kept."""
@@ -41,7 +41,7 @@ class Kind:
         bodies = [(shared.robot.bodies[i], shared.robot.hinges[i]) for i in members]
         self.body, self.hinge = bodies[0]
         self.members = np.array(members)
-        self.columns = list(zip(*(taken(_numbers(*pair)) for pair in bodies), strict=True))
+        self.columns = list(zip(*(scalars_of(_numbers(*pair)) for pair in bodies), strict=True))
         self.scalars = [self._scalar(shared, j, c) for j, c in enumerate(self.columns)]
 
     def _scalar(self, shared: Shared, j: int, column: tuple[Any, ...]) -> Any:
@@ -55,7 +55,9 @@ class Kind:
     def body_and_hinge(self, read: Callable[[Any], Node]) -> tuple[Body, Hinge]:
         """A body of this kind and its hinge."""
         scalars = (x if isinstance(x, float) else read(x) for x in self.scalars)
-        inertia, placement, axes, pitch, armature = given(_numbers(self.body, self.hinge), scalars)
+        inertia, placement, axes, pitch, armature = with_scalars(
+            _numbers(self.body, self.hinge), scalars
+        )
         hinge = replace(self.hinge, placement=placement, axes=axes, pitch=pitch, armature=armature)
         return replace(self.body, inertia=inertia), hinge
 
@@ -173,7 +175,6 @@ class Shared:
         self.base: dict[int, dict[str, Any]] = {}
         self.sweeps: list[Sweep] = []
         self.picks: list[tuple[Node, Sweep, int, Column]] = []
-        outer.unfinished.append(self.finish)
 
     def vector(self, scalars: Iterable[Any], offsets: Any) -> int:
         """The number of a vector of which each body reads its part, from its offset on."""
@@ -198,12 +199,6 @@ class Shared:
         self.picks.append((node, sweep, row, column))
         return node
 
-    def finish(self) -> None:
-        """Give every loop its memory."""
-        from phipsi.sweeps.looped.memory import lay_out
-
-        lay_out(self)
-
 
 def _kinds(robot: Robot) -> list[list[int]]:
     """The bodies by kind: as fine as the number of kinds allows. Finest are bodies with the same
@@ -216,7 +211,7 @@ def _kinds(robot: Robot) -> list[list[int]]:
         axes = tuple(x if isinstance(x, float) else None for u in h.axes for x in u)
         free = all(isinstance(a, float) and a == 0.0 for a in h.armature)
         if len(same) <= KINDS:
-            same.setdefault((*structure, *taken(_numbers(body, h))), []).append(i)
+            same.setdefault((*structure, *scalars_of(_numbers(body, h))), []).append(i)
         fine.setdefault((*structure, axes, free), []).append(i)
         coarse.setdefault(structure, []).append(i)
     return list(next((g for g in (same, fine) if len(g) <= KINDS), coarse).values())
@@ -226,7 +221,7 @@ def uniform(robot: Robot) -> bool:
     """Are the bodies so much alike that each kind of them is one of constants?"""
     different: set[Any] = set()
     for body, h in zip(robot.bodies, robot.hinges, strict=True):
-        different.add((h.kind.name, *taken(_numbers(body, h))))
+        different.add((h.kind.name, *scalars_of(_numbers(body, h))))
         if len(different) > KINDS:
             return False
     return True

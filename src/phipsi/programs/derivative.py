@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -14,11 +13,11 @@ from phipsi.compile import Node, Tracer, lift, repeat, tracing
 from phipsi.compile.derive import Tangent, forward, has_loops, tracer_in_progress
 from phipsi.compile.reverse import reverse
 from phipsi.model import Robot
-from phipsi.sweeps.arguments import Pack, first, flatten
+from phipsi.programs.arguments import Pack, first, flatten
+from phipsi.programs.compiled import CompiledFunction
+from phipsi.programs.traced import TracedFunction
 
-if TYPE_CHECKING:
-    from phipsi.sweeps.program import Program
-
+T = TypeVar("T")
 MODES = ("forward", "reverse")
 
 UNROLLED = 100_000
@@ -27,12 +26,12 @@ over them keeps the code small, and computes what they have in common each time.
 
 
 def derived(
-    program: Program[Any, Any],
+    program: CompiledFunction[..., Any],
     wrt: str | Sequence[str],
     of: str | None,
     mode: str | None,
-    make: Any,
-) -> Any:
+    make: Callable[..., T],
+) -> T:
     """The program of the derivatives of another, made by `make`."""
     names = (wrt,) if isinstance(wrt, str) else tuple(wrt) if isinstance(wrt, Iterable) else ()
     if not names or not all(isinstance(name, str) for name in names):
@@ -41,40 +40,35 @@ def derived(
         raise ValueError(f"{program.name}.derivative: wrt has a name twice, {names}")
     if mode not in (None, *MODES):
         raise ValueError(f"mode {mode!r} is not one of {', '.join(MODES)}")
+    arrays = [p.name for p in program.parameters.values() if p.kind != "option"]
     for name in names:
-        own = name in program.parameters and name not in program.options
-        if not own and name != "gravity" and ":" not in name:
-            known = ", ".join(n for n in program.parameters if n not in program.options)
+        if name not in arrays and name != "gravity" and ":" not in name:
             raise ValueError(
-                f"{program.name} has no argument {name!r} to be derived by; it has {known}, and "
-                "the numbers of the robot, such as 'gravity' or 'inertia:BODY'"
+                f"{program.name} has no argument {name!r} to be derived by; it has "
+                f"{', '.join(arrays)}, and the numbers of the robot, such as 'gravity' or "
+                "'inertia:BODY'"
             )
-    signature = program.signature
 
     def function(robot: Robot, *args: Any, **kwargs: Any) -> Any:
-        bound = signature.bind(robot, *args, **kwargs)
-        bound.apply_defaults()
-        arguments = dict(zip(program.parameters, list(bound.arguments.values())[1:], strict=True))
+        arguments = {**dict(zip(program.parameters, args, strict=False)), **kwargs}
         parts = tuple(_Traced(program, robot, arguments, names, of).jacobians(mode))
         return parts[0] if isinstance(wrt, str) else parts
-
-    function.__name__ = f"derivative_of_{program.name}"
-    if getattr(sys.modules.get(program.function.__module__), program.name, None) is program:
-        # then this one is told by its name too, and remembered on disk
-        function.__module__ = program.function.__module__
-        function.__qualname__ = f"{program.function.__qualname__}.derivative{wrt, of, mode}"
-        vars(function)["named_by_content"] = function
-    function.__doc__ = f"The derivative of {program.name} by {', '.join(names)}."
-    function.__signature__ = signature  # pyright: ignore[reportFunctionMemberAccess]
-    static = [name for name, kind in program.options.items() if kind is object]
 
     def verify(result: Any, args: Any, kwargs: Any) -> Any:
         """Where the program refuses, so does its derivative."""
         program(*args, **kwargs)
         return result
 
-    judge = None if program.verify is None else verify
-    return make(function, program.shapes, static, verify=judge, named=tuple(program.named))
+    key, by = program.content_key, wrt if isinstance(wrt, str) else names
+    own = (replace(p, rule=None) for p in program.parameters.values())
+    return make(
+        function,
+        [program.robot_parameter, *own],
+        name=f"derivative_of_{program.name}",
+        doc=f"The derivative of {program.name} by {', '.join(names)}.",
+        verify=verify if program.verified else None,
+        content_key=None if key is None else f"{key}.derivative{by, of, mode}",
+    )
 
 
 class _Inner(Tracer):
@@ -125,7 +119,7 @@ class _Traced:
 
     def __init__(
         self,
-        program: Program[Any, Any],
+        program: TracedFunction,
         robot: Robot,
         arguments: dict[str, Any],
         names: tuple[str, ...],
@@ -137,7 +131,7 @@ class _Traced:
 
         def entered(name: str, value: Any) -> Any:
             value = lift(value)
-            axes = program.shapes.get(name, ())
+            axes = program.shape(name) or ()
             self.arguments[name] = _Argument(len(self.inputs), value, axes[-1:] == ("nq",))
             self.inputs.append(list(value.flat))
             with tracing(inner):

@@ -12,8 +12,8 @@ import numpy as np
 from phipsi.compile import Leaf
 from phipsi.compile.to_sympy import arranged, formulas, sympy, tidy
 from phipsi.model import Robot
+from phipsi.programs.request import Request
 from phipsi.spatial import SpatialInertia, Transform
-from phipsi.sweeps.request import Request
 
 ROUNDING = 4e-15
 """Below this part of those beside it, a number of the robot is rounding of a zero."""
@@ -130,7 +130,7 @@ def symbols(leaf: Leaf, given: Any) -> list[Any]:
     return chosen
 
 
-def parameters(robot: Robot, inputs: Any) -> dict[str, list[Any]]:
+def robot_symbols(robot: Robot, inputs: Any) -> dict[str, list[Any]]:
     """Numbers of the robot as expressions, by the names of `Robot.parameter`: as given by a
     mapping, or named here. Zeros stay zeros."""
     if isinstance(inputs, Mapping):

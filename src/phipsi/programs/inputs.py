@@ -3,61 +3,39 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
 from phipsi.compile import Leaf
 from phipsi.model import Robot
-from phipsi.sweeps.arguments import are_names, as_array, as_truths, frozen, is_dynamic
-
-Shape = tuple[int | str, ...]
-STANDARD: dict[str, Shape] = {
-    "q": ("nq",),
-    "v": ("nv",),
-    "a": ("nv",),
-    "tau": ("nv",),
-    "external": ("nb", 6),
-}
-"""Shapes, without the batch, of the arguments every algorithm shares."""
-
-OPTIONS: dict[Any, type] = {"str": str, "bool": bool, "int": int, str: str, bool: bool, int: int}
-"""Parameters with these annotations are options of the trace, never inputs."""
+from phipsi.programs.arguments import are_names, as_array, as_truths, frozen, is_dynamic
+from phipsi.programs.parameters import EMPTY, Parameter, Shape
 
 
 class Inputs:
-    """The parameters of a function f(robot, *arrays, **options)."""
+    """The parameters of a program, and its arguments sorted by them."""
 
-    def __init__(
-        self,
-        function: Callable[..., Any],
-        shapes: Mapping[str, Shape] | None,
-        static: Sequence[str],
-        named: Sequence[str],
-    ) -> None:
-        self.function = function
-        self.name = function.__name__
-        self.signature = inspect.signature(function)
-        parameters = list(self.signature.parameters.values())
-        if not parameters:
-            raise TypeError(f"program {self.name} needs the robot as its first parameter")
-        for p in parameters:
-            if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
-                raise TypeError(f"program {self.name}: {p} is no parameter that can be traced")
-        self.parameters = {p.name: p for p in parameters[1:]}
-        self.named = frozenset(named)
-        self.shapes = {**STANDARD, **(shapes or {})}
-        self.options = {
-            p.name: OPTIONS[p.annotation] for p in parameters if p.annotation in OPTIONS
-        }
-        self.options.update(dict.fromkeys(static, object))
+    def __init__(self, name: str, parameters: Iterable[Parameter], returns: Any = EMPTY) -> None:
+        self.name = name
+        self.robot_parameter, *own = parameters
+        """The first parameter."""
+        self.parameters = {p.name: p for p in own}
+        """Those after the robot."""
+        self.__signature__ = inspect.Signature(
+            [p.for_inspect for p in (self.robot_parameter, *own)], return_annotation=returns
+        )
+
+    @property
+    def options(self) -> dict[str, Parameter]:
+        """The parameters that are options of the trace."""
+        return {name: p for name, p in self.parameters.items() if p.kind == "option"}
 
     @property
     def usage(self) -> str:
         """How it is called."""
-        bare = inspect.Parameter.empty
-        plain = [p.replace(annotation=bare) for p in self.signature.parameters.values()]
+        plain = [p.replace(annotation=EMPTY) for p in self.__signature__.parameters.values()]
         return f"{self.name}{inspect.Signature(plain)}"
 
     def bind(self, args: Any, kwargs: Any) -> tuple[Robot, dict[str, Any]]:
@@ -65,28 +43,38 @@ class Inputs:
         if args and not isinstance(args[0], Robot):
             raise TypeError(f"{self.name} needs a Robot first, got {type(args[0]).__name__}")
         try:
-            bound = self.signature.bind(*args, **kwargs)
+            bound = self.__signature__.bind(*args, **kwargs)
         except TypeError as error:
             raise TypeError(f"{self.name}: {error}; use {self.usage}") from None
         bound.apply_defaults()
         robot, *values = bound.arguments.values()
         return robot, {
-            name: frozen(x) if name in self.options else x
-            for name, x in zip(self.parameters, values, strict=True)
+            p.name: frozen(x) if p.kind == "option" else x
+            for p, x in zip(self.parameters.values(), values, strict=True)
         }
 
     def is_option(self, name: str, value: Any) -> bool:
         """Is the argument an option of the trace (else an input)?"""
-        if name in self.options:
-            if not isinstance(value, self.options[name]):
-                kind = self.options[name].__name__
+        parameter = self.parameters[name]
+        if parameter.kind == "option":
+            if not isinstance(value, parameter.value_type):
+                kind = parameter.value_type.__name__
                 raise TypeError(f"{self.name}: {name} is {value!r}, needs a {kind}")
             return True
-        if name in self.named and are_names(value):
+        if parameter.kind == "mask" and are_names(value):
             return True
-        if name in self.shapes and value is not self.parameters[name].default:
+        if parameter.shape is not None and value is not parameter.default:
             return False
         return not is_dynamic(value)
+
+    def is_mask(self, name: str) -> bool:
+        """Is the argument a mask of truth values?"""
+        return self.parameters[name].kind == "mask"
+
+    def check_rules(self, values: Mapping[str, Any]) -> None:
+        """Refuse the first of the values by name that breaks the rule of its parameter."""
+        for name, parameter in self.parameters.items():
+            parameter.check(self.name, values.get(name))
 
     def sort(self, robot: Robot, arguments: dict[str, Any]) -> tuple[Any, Any, list[Any]]:
         """Split arguments into static options, leaves (shapes) and their values."""
@@ -100,12 +88,12 @@ class Inputs:
                     kind = type(value).__name__
                     raise TypeError(f"{self.name}: the option {name} is a {kind}, needs a constant")
                 static.append((name, value))
-            elif isinstance(value, Mapping) and name not in self.named:
+            elif isinstance(value, Mapping) and not self.is_mask(name):
                 arrays = {k: as_array(f"{self.name}: {name}[{k!r}]", v) for k, v in value.items()}
                 leaves.append((name, tuple(Leaf(k, a.shape[-1:]) for k, a in arrays.items())))
                 values.extend(arrays.values())
             else:
-                numbers = as_truths if name in self.named else as_array
+                numbers = as_truths if self.is_mask(name) else as_array
                 array = numbers(f"{self.name}: {name}", value)
                 leaves.append((name, Leaf(name, self.core(robot, name, array.shape[-1:]))))
                 values.append(array)
@@ -121,10 +109,10 @@ class Inputs:
         leaves: list[tuple[str, Leaf | tuple[Leaf, ...]]] = []
         for name, parameter in self.parameters.items():
             value = arguments.get(name, parameter.default)
-            if value is parameter.empty:
-                if name in self.options:
+            if value is EMPTY:
+                if parameter.kind == "option":
                     raise TypeError(f"{self.name}.compile needs the option {name}=...")
-                if name not in self.shapes:
+                if parameter.shape is None:
                     raise TypeError(
                         f"{self.name}.compile cannot know the shape of {name!r}; "
                         f"pass an example, {name}=np.zeros(...)"
@@ -135,7 +123,7 @@ class Inputs:
             elif isinstance(value, Mapping):
                 leaves.append((name, tuple(Leaf(k, np.shape(v)) for k, v in value.items())))
             else:
-                if name in self.named:
+                if parameter.kind == "mask":
                     value = as_truths(f"{self.name}: {name}", value)
                 shape = np.shape(value)
                 leaves.append((name, Leaf(name, self.checked(robot, name, shape))))
@@ -143,10 +131,15 @@ class Inputs:
 
     def core(self, robot: Robot, name: str, default: tuple[int, ...]) -> tuple[int, ...]:
         """The shape of an input without its batch; `default` where the program does not say."""
-        if name not in self.shapes:
+        shape = self.shape(name)
+        if shape is None:
             return default
-        sizes = (getattr(robot, d) if isinstance(d, str) else d for d in self.shapes[name])
-        return tuple(sizes)
+        return tuple(getattr(robot, d) if isinstance(d, str) else d for d in shape)
+
+    def shape(self, name: str) -> Shape | None:
+        """The axes of an input without its batch, as far as the program says; of others None."""
+        parameter = self.parameters.get(name)
+        return None if parameter is None else parameter.shape
 
     def checked(self, robot: Robot, name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
         """The shape of an argument, if it is right."""

@@ -148,7 +148,7 @@ def test_a_derivative_remembered_on_disk_is_of_one_program() -> None:
     robot = pp.robots.space_arm()
     q = State(robot).q
     assert pp.potential_energy.derivative("q")(robot, q).shape == (robot.nv,)
-    plain = pp.Program(pp.potential_energy.function, shapes={"q": (robot.nq,)})
+    plain = pp.program(shapes={"q": (robot.nq,)})(pp.potential_energy.function)
     assert plain.derivative("q")(robot, q).shape == (robot.nq,)
 
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache as once
 from math import prod
@@ -19,10 +18,21 @@ from typing import Any
 
 import numpy as np
 
-from phipsi.compile import Graph, Leaf, Recalled, Structure, Tracer, cache, lift, tracing
+from phipsi.compile import (
+    Graph,
+    Kernel,
+    Leaf,
+    Recalled,
+    Structure,
+    Tracer,
+    cache,
+    default_backend,
+    lift,
+    tracing,
+)
 from phipsi.model import Grasp, Loop, Robot
-from phipsi.sweeps.arguments import first, flatten
-from phipsi.sweeps.forest import unrolling
+from phipsi.programs.arguments import first, flatten
+from phipsi.sweeps.lowering import unrolling
 
 Leaves = tuple[tuple[str, Leaf | tuple[Leaf, ...]], ...]
 
@@ -33,7 +43,6 @@ class Request:
     (`leaves`) and numbers of the robot that become inputs (`extra`)."""
 
     name: str
-    function: Callable[..., Any]
     apply: Callable[[Robot, dict[str, Any]], Any]
     robot: Robot
     static: dict[str, Any]
@@ -41,6 +50,8 @@ class Request:
     extra: tuple[Leaf, ...] = ()
     unroll: bool | None = None
     joint_space: bool = False
+    content_key: str | None = None
+    """What says which function it is; without it traces are not remembered."""
 
     @property
     def parameters(self) -> tuple[tuple[str, Leaf | dict[str, Leaf]], ...]:
@@ -85,23 +96,26 @@ class Request:
             cache.store(key, json.dumps(note).encode())
         return graph, structure
 
+    def kernel(self, dtype: str, backend: str | None = None, threads: int | None = None) -> Kernel:
+        """The kernel of the graph."""
+        backend = backend or default_backend(dtype)
+        graph, results = self.traced() if backend == "numpy" else self.recalled()
+        return Kernel(self.name, graph, self.parameters, results, dtype, backend, threads)
+
     def _key(self) -> str | None:
-        """What the graph depends on; None where that cannot be known: for functions that are not of
-        phipsi, and options that are no plain constants."""
-        if not _ours(self.function) or not all(map(_plain, self.static.values())):
+        """What the graph depends on; None where that cannot be known: without a key of the
+        function, and for options that are no plain constants."""
+        if self.content_key is None or not all(map(_plain, self.static.values())):
             return None
         how = (self.static, self.leaves, self.extra, self.unroll, self.joint_space)
-        what = (self.function.__module__, self.function.__qualname__, self.robot.key, how)
+        what = (self.content_key, self.robot.key, how)
         return hashlib.sha256(_sources() + repr(what).encode()).hexdigest()
 
 
-def _ours(function: Callable[..., Any]) -> bool:
-    """Is it phipsi's own, and told by its name alone: what the name stands for in its module, or
-    `named_by_content`? One made of others is not: its name does not tell of which."""
-    home = function.__module__ or ""
-    named = getattr(sys.modules.get(home), function.__qualname__, None)
-    known = getattr(named, "function", None), vars(function).get("named_by_content")
-    return home.startswith("phipsi.") and any(one is function for one in known)
+def robot_inputs(robot: Robot, names: str | Sequence[str]) -> tuple[Leaf, ...]:
+    """Numbers of the robot that become inputs."""
+    given = (names,) if isinstance(names, str) else names
+    return tuple(Leaf(name, robot.parameter(name).shape) for name in given)
 
 
 def _plain(x: Any) -> bool:

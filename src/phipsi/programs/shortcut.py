@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Hashable, Sequence
-from inspect import Parameter
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from phipsi.compile import Kernel
 from phipsi.model import Robot
-from phipsi.sweeps.arguments import are_names, frozen, is_dynamic
+from phipsi.programs.arguments import are_names, frozen, is_dynamic
+from phipsi.programs.parameters import Parameter
 
 KEPT = 256
 """Shortcuts a program keeps, oldest dropped first."""
@@ -26,40 +26,33 @@ class Shortcut(NamedTuple):
     call: Callable[..., Any]
 
 
-class Places(NamedTuple):
+class ArgumentPositions(NamedTuple):
     """Which positional arguments, the robot being the first, are what."""
 
     names: Sequence[str]
-    closed: int
+    positional_only: int
     """So many of them cannot be given by keyword."""
     options: Sequence[int]
     """Options of the trace."""
-    truths: Sequence[int]
+    masks: Sequence[int]
     """Truth values, or names."""
     optional: Sequence[int]
     """Arrays that may be None."""
     unknown: frozenset[str]
-    """Names of arrays whose own axes are told by the first of them."""
+    """Names of arrays without a declared shape."""
 
     @classmethod
-    def of(
-        cls,
-        parameters: Sequence[Parameter],
-        options: Container[str],
-        named: Container[str],
-        shapes: Container[str],
-    ) -> Places:
-        """Of the parameters of a program, given which are options, truth values, and of known
-        shapes."""
-        kinds = Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD
-        own = [p for p in parameters if p.kind in kinds]
+    def of(cls, parameters: Sequence[Parameter]) -> ArgumentPositions:
+        """Of the parameters of a program."""
+        own = [p for p in parameters if not p.keyword_only]
+        inputs = [p.kind != "option" for p in own]
         return cls(
             [p.name for p in own],
-            sum(p.kind == kinds[0] for p in own),
-            [i for i, p in enumerate(own) if p.name in options],
-            [i for i, p in enumerate(own) if p.name in named],
-            [i for i, p in enumerate(own) if p.default is None and p.name not in options],
-            frozenset(p.name for p in own if p.name not in shapes and p.name not in options),
+            sum(p.positional_only for p in own),
+            [i for i, p in enumerate(own) if p.kind == "option"],
+            [i for i, p in enumerate(own) if p.kind == "mask"],
+            [i for i, p in enumerate(own) if p.default is None and inputs[i]],
+            frozenset(p.name for i, p in enumerate(own) if p.shape is None and inputs[i]),
         )
 
 
@@ -67,11 +60,11 @@ class Shortcuts:
     """The shortcuts of a program, by what calls of one kernel have in common; all that a native
     entry does not take goes to `general`, the program's own way."""
 
-    def __init__(self, general: Callable[[Any, Any], Any], places: Places) -> None:
+    def __init__(self, general: Callable[[Any, Any], Any], positions: ArgumentPositions) -> None:
         self._general = general
-        self._places = places
-        counts = range(len(places.names) + 1)
-        self._options = [tuple(i for i in places.options if i < n) for n in counts]
+        self._positions = positions
+        counts = range(len(positions.names) + 1)
+        self._options = [tuple(i for i in positions.options if i < n) for n in counts]
         """Where the options are among so many arguments."""
         self._known: dict[Hashable, Shortcut] = {}
 
@@ -79,7 +72,7 @@ class Shortcuts:
         """Call the program."""
         if kwargs:
             args, kwargs = self._in_order(args, kwargs)
-        for i in self._places.truths:
+        for i in self._positions.masks:
             if i < len(args):
                 args = _as_numbers(args, i)
         constants = self._constants(args)
@@ -120,15 +113,17 @@ class Shortcuts:
 
     def _plain(self, kernel: Kernel, arrays: list[int]) -> bool:
         """Are the arguments of the kernel these, in order, and batches told from vectors?"""
-        names = [self._places.names[i] for i in arrays]
+        names = [self._positions.names[i] for i in arrays]
         single = (n for n, leaf in kernel.parameters if not getattr(leaf, "shape", True))
-        return [n for n, _ in kernel.parameters] == names and not self._places.unknown & {*single}
+        return [n for n, _ in kernel.parameters] == names and not self._positions.unknown & {
+            *single
+        }
 
     def _in_order(self, args: Any, kwargs: Any) -> tuple[Any, Any]:
         """Keywords that are next in the order of positional arguments as such."""
-        named, places = dict(kwargs), self._places
-        for name in places.names[max(len(args), places.closed) :]:
-            if len(args) < places.closed or named.get(name) is None:
+        named, positions = dict(kwargs), self._positions
+        for name in positions.names[max(len(args), positions.positional_only) :]:
+            if len(args) < positions.positional_only or named.get(name) is None:
                 break
             args = (*args, named.pop(name))
         return args, named
@@ -136,12 +131,12 @@ class Shortcuts:
     def _constants(self, args: Any) -> tuple[int, ...]:
         """The positional arguments that are constants of the trace: options, names in the place of
         truth values, and arrays that are not there."""
-        n, places = len(args), self._places
-        found = self._options[min(n, len(places.names))]
-        for i in places.truths:
+        n, positions = len(args), self._positions
+        found = self._options[min(n, len(positions.names))]
+        for i in positions.masks:
             if i < n and are_names(args[i]):
                 found += (i,)
-        for i in places.optional:
+        for i in positions.optional:
             if i < n and args[i] is None:
                 found += (i,)
         return found
