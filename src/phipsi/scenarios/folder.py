@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from phipsi.model.untrusted import quoted
-from phipsi.scenarios.reading import At
+from phipsi.scenarios.toml_reader import At
 
 SHOWN = 5
 """So many files are named in a message."""

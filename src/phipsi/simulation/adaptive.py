@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from phipsi.model import Robot
-from phipsi.simulation.loop import Loop, derivative
+from phipsi.simulation.closed_loop import ClosedLoop, derivative
 
 ADAPTIVE = MappingProxyType(
     {"dop853": "DOP853", "rk45": "RK45", "radau": "Radau", "lsoda": "LSODA"}
@@ -21,7 +21,7 @@ Steps = Callable[[int, int, int], Iterator[tuple[int, np.ndarray, np.ndarray]]]
 
 
 def solve(
-    robot: Robot, loop: Loop, method: str, clock: Any, phase: Any, memory: Any, values: Any,
+    robot: Robot, loop: ClosedLoop, method: str, clock: Any, phase: Any, memory: Any, values: Any,
     masks: tuple[Any, Any],
 ) -> Steps:  # fmt: skip
     """The samples (now, until] of one motion, chunk by chunk: the first one's number, q and v."""

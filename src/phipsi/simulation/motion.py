@@ -11,16 +11,16 @@ import numpy as np
 from phipsi.algorithms import mass_matrix_product
 from phipsi.model import Closure, Robot
 from phipsi.simulation.clock import clock_of
-from phipsi.simulation.law import SUPPLIED, Law, law_of
-from phipsi.simulation.loop import Loop, advance
+from phipsi.simulation.closed_loop import ClosedLoop, advance
+from phipsi.simulation.controller import SUPPLIED, BoundController, program_of
 from phipsi.simulation.methods import METHODS
 from phipsi.simulation.plant import Limits, plant_of
-from phipsi.simulation.run import check_method
+from phipsi.simulation.simulator import check_method
 from phipsi.sweeps import Program
 
 
-class Motion(NamedTuple):
-    """A motion at N + 1 times, the start included: q (…, N + 1, nq), v (…, N + 1, nv)."""
+class StateHistory(NamedTuple):
+    """The states at N + 1 times, the start included: q (…, N + 1, nq), v (…, N + 1, nv)."""
 
     q: Any
     v: Any
@@ -39,7 +39,7 @@ def motion(
     actuators: bool = True,
     closures: Sequence[Closure] = (),
     stabilisation: float = 10.0,
-) -> Program[..., Motion]:
+) -> Program[..., StateHistory]:
     """The rollout of a controller as a program of (robot, q, v, parameters of the controller).
 
     Arguments as in `rollout`. What it is for: gradients through time, `motion(…).derivative(…)` or
@@ -57,7 +57,7 @@ def motion(
     >>> height.derivative(wrt="v")(robot, q, v).shape
     (2,)
     """
-    clock, law = clock_of(duration, dt, every), law_of(controller)
+    clock, law = clock_of(duration, dt, every), program_of(controller)
     plant = plant_of(passive, limits, actuators, closures, stabilisation)
     check_method(method, coordinates, bool(plant.closures))
     if method not in METHODS:
@@ -67,7 +67,7 @@ def motion(
     own = [p for name, p in known.items() if name not in SUPPLIED]
     has_memory = "memory" in known
 
-    def run(robot: Robot, q: Any, v: Any, *args: Any, **kwargs: Any) -> Motion:
+    def run(robot: Robot, q: Any, v: Any, *args: Any, **kwargs: Any) -> StateHistory:
         given = signature.bind(robot, q, v, *args, **kwargs)
         given.apply_defaults()
         values = dict(list(given.arguments.items())[3:])
@@ -85,13 +85,14 @@ def motion(
         p = None
         if METHODS[method].carries_momentum:
             p = robot.inboard(q, mass_matrix_product(robot, q, v))
-        loop = Loop(Law(law, tuple(options), layout), plant, method, coordinates)
+        bound = BoundController(law, tuple(options), layout)
+        loop = ClosedLoop(bound, plant, method, coordinates)
         q, v, *_ = advance(
             robot, q, v, 0.0, clock.dt, p, memory,
             parameters=np.concatenate(packed) if packed else None,
             loop=loop, count=clock.samples, every=clock.every,
         )  # fmt: skip
-        return Motion(q, v)
+        return StateHistory(q, v)
 
     kind = Parameter.POSITIONAL_OR_KEYWORD
     first = [Parameter(name, kind) for name in ("robot", "q", "v")]

@@ -8,6 +8,7 @@ from typing import Any, overload
 import numpy as np
 
 from phipsi.spatial.factor import Inverse, Pivot
+from phipsi.spatial.givens import Rotation
 from phipsi.spatial.hinge_map import ForceBasis, Gain, HingeMap, MotionBasis
 from phipsi.spatial.rigid_motion import RigidMotion
 from phipsi.spatial.rotation import (
@@ -22,7 +23,6 @@ from phipsi.spatial.rotation import (
     vector,
     zero,
 )
-from phipsi.spatial.turns import Rotation
 from phipsi.spatial.vectors import Force, Motion
 
 

@@ -20,7 +20,7 @@ from phipsi import control
 from phipsi.compile import where
 from phipsi.control import joint_path, pose_path
 from phipsi.model import Robot
-from phipsi.simulation import law as simulation_law
+from phipsi.simulation import controller
 from phipsi.sweeps import Program
 
 Law = Program[..., Any]
@@ -42,7 +42,7 @@ LAWS: dict[str, Law] = {
     )
 }
 """The laws of `phipsi.control` that a scenario may name."""
-SUPPLIED = (*simulation_law.SUPPLIED, "tau")
+SUPPLIED = (*controller.SUPPLIED, "tau")
 TARGETS = {
     "pose": ("pose", "velocity", "acceleration"),
     "joint": ("target", "rate", "acceleration"),

@@ -1,4 +1,4 @@
-"""Inverse kinematics: a batch of descents, those that fail from other starts again."""
+"""Inverse kinematics of a batch: Newton iterations, where they fail from other starts again."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from phipsi.algorithms.descent import Descent, descend, outboard
-from phipsi.algorithms.targets import (
+from phipsi.algorithms.inverse_kinematics.newton import Descent, descend, outboard
+from phipsi.algorithms.inverse_kinematics.problem import (
     Problem,
-    Solution,
     common_batch,
     count,
     positive,
     problem,
 )
+from phipsi.algorithms.inverse_kinematics.solution import Solution
 from phipsi.compile import current
 from phipsi.model import Robot
 from phipsi.sweeps import forest
