@@ -13,7 +13,7 @@ from phipsi.algorithms.mass_matrix import mass_matrix
 from phipsi.compile import lift
 from phipsi.conventions import WORLD
 from phipsi.model import Grasp, ModelError, Robot
-from phipsi.model.robot import INF
+from phipsi.model.parts import INF
 from phipsi.operators import C, J, T
 from phipsi.operators.traced import compute
 from phipsi.spatial import Force, Pivot, SemiPivot, Transform

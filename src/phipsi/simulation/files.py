@@ -19,7 +19,8 @@ import numpy as np
 
 from phipsi.model import ModelError, Robot
 from phipsi.model.files import atomic
-from phipsi.model.json import from_json, to_json
+from phipsi.model.json import to_json
+from phipsi.model.robot import from_json
 from phipsi.model.untrusted import quoted
 from phipsi.simulation import csv
 from phipsi.simulation.trajectory import Trajectory, TrajectoryError
