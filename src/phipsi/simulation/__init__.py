@@ -8,7 +8,8 @@ from phipsi.simulation.motion import StateHistory, motion
 from phipsi.simulation.plant import Limits, limit_forces
 from phipsi.simulation.simulate import rollout, simulate
 from phipsi.simulation.simulator import Diverged, Interrupted
-from phipsi.simulation.trajectory import Sample, Trajectory, TrajectoryError
+from phipsi.simulation.trajectory import Sample, Trajectory
+from phipsi.simulation.trajectory_data import TrajectoryError
 
 __all__ = [
     "ADAPTIVE",
