@@ -1,4 +1,4 @@
-"""Closed chains by cutting: 𝓜β̇ = T − C + J*Nλ with N*(Jβ̇ + …) as the closures want.
+"""Closed chains by cut joints: 𝓜β̇ = T − C + J*Nλ with N*(Jβ̇ + …) as the closures demand.
 
 With the whitening operator W = I − HψK, 𝓜⁻¹ = W*D⁻¹W, everything follows from the innovations of
 the open chain and of the unit forces of the closures ([SOA] 5.3):

@@ -1,4 +1,4 @@
-"""What a stranger wrote: text, names, numbers and XML, bounded and checked before use."""
+"""Untrusted input: text, names, numbers and XML, bounded and checked before use."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The controllers of a scenario as one program: paths, laws, and laws that help each other.
+"""The controllers of a scenario composed into one program: control laws and the paths of targets.
 
-Laws act in the order in which they are written. Their joint forces add. A law that takes `tau`,
-forces known to it, is given those of the laws before it and reckons with them, and `active` is what
-these have left.
+The laws act in the order in which they are written, and their joint forces add. A law that takes
+known forces, `tau`, is given those of the laws before it, and as `active` the freedoms that these
+do not drive.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ COLUMNS = ("path_start", "path_goal", "path_times")
 
 @dataclass(frozen=True)
 class Part:
-    """One law, a constant of the trace: the options it has, the freedoms it drives, its path."""
+    """One control law, a constant of the trace: its options, the freedoms it drives, its path."""
 
     name: str
     law: Law = field(repr=False)

@@ -96,7 +96,7 @@ def _loaded(member: Any, folder: Path) -> Robot:
 def _add_robot(
     builder: Builder, robot: Robot, prefix: str, pose: np.ndarray, free: dict[str, np.ndarray]
 ) -> None:
-    """A robot, its world at a pose; what floats freely is not hung there but put there."""
+    """A robot with its world at a pose; of what floats freely that is the pose at the start."""
     builder.add(robot, prefix=prefix, placement=_transform(pose))
     for h in robot.hinges:
         if h.kind.name == "free" and h.parent == WORLD:

@@ -1,4 +1,4 @@
-"""Steps of their own choosing: SciPy's integrators on the compiled right-hand side."""
+"""Adaptive steps: SciPy's integrators on the compiled right-hand side."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from phipsi.simulation.closed_loop import ClosedLoop, derivative
 ADAPTIVE = MappingProxyType(
     {"dop853": "DOP853", "rk45": "RK45", "radau": "Radau", "lsoda": "LSODA"}
 )
-"""Our names of them, and SciPy's."""
+"""Names of the adaptive methods, and SciPy's names of them."""
 RTOL, ATOL = 1e-10, 1e-12
 
 Steps = Callable[[int, int, int], Iterator[tuple[int, np.ndarray, np.ndarray]]]

@@ -21,7 +21,7 @@ from phipsi.sweeps import program
 
 @dataclass(frozen=True)
 class ClosedLoop:
-    """All that is constant in the kernel of a simulation."""
+    """What is constant in the kernel of a simulation: controller, plant, method, coordinates."""
 
     controller: BoundController
     plant: Plant

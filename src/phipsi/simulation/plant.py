@@ -107,7 +107,7 @@ class Plant:
 
 @dataclass(frozen=True)
 class ControlledRobot:
-    """A robot with its plant and its controller, inside a trace: what makes it accelerate."""
+    """A robot with its plant and its controller, inside a trace: its forces and accelerations."""
 
     robot: Robot
     plant: Plant

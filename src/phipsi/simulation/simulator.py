@@ -37,7 +37,7 @@ class Interrupted(KeyboardInterrupt):
 
 
 class Diverged(ArithmeticError):
-    """A simulation left the finite numbers; `trajectory` is what was computed until then."""
+    """A simulation has numbers that are not finite; `trajectory` is what was computed before."""
 
     def __init__(self, trajectory: Trajectory, what: str) -> None:
         super().__init__(

@@ -94,29 +94,29 @@ def _norm(x: Any) -> Any:
     return np.sqrt(x @ x)
 
 
-def lengthen(k: Any, parent: Any) -> dict[str, Any]:
-    """Length of the links from the world to here"""
+def chain_length(k: Any, parent: Any) -> dict[str, Any]:
+    """Length of the links from the world to the body"""
     return {"length": parent.length + _norm(k.hinge.placement.position)}
 
 
-def pulled(k: Any) -> dict[str, Any]:
-    """The pull on a body as a load"""
+def frame_load(k: Any) -> dict[str, Any]:
+    """The force on a body from its targets"""
     return {"load": k.f_ext}
 
 
-def bear(k: Any, children: Children) -> dict[str, Any]:
-    """E = own + Σ E, and for each freedom"""
-    held = children.sum(lambda c: c.held, k.own)
-    return {"held": held, "borne": held * np.ones(len(k.x))}
+def accumulate(k: Any, children: Children) -> dict[str, Any]:
+    """E = own + Σ E, repeated for each freedom"""
+    total = children.sum(lambda c: c.total, k.own)
+    return {"total": total, "each": total * np.ones(len(k.x))}
 
 
-def outboard(x: Forest, values: Mapping[str, Any]) -> Any:
+def sum_outboard(x: Forest, values: Mapping[str, Any]) -> Any:
     """For each freedom the sum of the values of the frames that it moves, (nv,)."""
     own: list[Any] = [0.0] * x.robot.nb
     for name, value in values.items():
         i = x.robot.body_index(x.robot.frame(name).body)
         own[i] = own[i] + value
-    return gather(inward(bear, x.holding(own=own)), "borne")
+    return gather(inward(accumulate, x.holding(own=own)), "each")
 
 
 def velocity(k: Any, parent: Any) -> dict[str, Any]:
@@ -214,7 +214,7 @@ def _step(x: Forest, q: Any, tasks: Any, wish: Any, damping: Any, limits: bool) 
     """δ from the residuals of the tasks; joints at a limit that are pulled outward, or that go
     there on the way to a posture, are held there."""
     robot, pulls = x.robot, {name: m.f.array for (name, _), m in tasks.items()}
-    A = damping * outboard(x, {name: m.energy for (name, _), m in tasks.items()}) + LEAST
+    A = damping * sum_outboard(x, {name: m.energy for (name, _), m in tasks.items()}) + LEAST
     if wish is not None:
         free = _toward(x, tasks, wish, A)
         if not limits:
@@ -223,7 +223,7 @@ def _step(x: Forest, q: Any, tasks: Any, wish: Any, damping: Any, limits: bool) 
         return _toward(x, tasks, wish * (1.0 - held), A + HELD * held)
     x = x.carrying(f_ext=external_forces(robot, pulls))
     if limits:
-        A = A + HELD * _held(robot, q, gather(inward(collect, local(pulled, x)), "T"))
+        A = A + HELD * _held(robot, q, gather(inward(collect, local(frame_load, x)), "T"))
     return _solved(x, tasks, A)
 
 
@@ -259,7 +259,7 @@ def _held(robot: Robot, q: Any, g: Any) -> Any:
 
 def _length(robot: Robot, q: Any, tasks: Tasks) -> Any:
     """The longest way along links from the world to one of the frames [m]; 1 m if it has none."""
-    x, longest = outward(lengthen, forest(robot, q), length=0.0), 0.0
+    x, longest = outward(chain_length, forest(robot, q), length=0.0), 0.0
     for name, _ in tasks:
         frame = robot.frame(name)
         longest = np.maximum(longest, x.body(frame.body).length + _norm(frame.placement.position))

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from phipsi.algorithms.inverse_kinematics.newton import Descent, descend, outboard
+from phipsi.algorithms.inverse_kinematics.newton import Descent, descend, sum_outboard
 from phipsi.algorithms.inverse_kinematics.problem import (
     Problem,
     common_batch,
@@ -131,7 +131,7 @@ def starts(
     where they move none of the frames."""
     q, _ = robot.random_state(seed, (count,))
     x = forest(robot, robot.neutral(), x=np.zeros(robot.nv))
-    moves = outboard(x, dict.fromkeys(frames, 1.0)).astype(float) > 0.0
+    moves = sum_outboard(x, dict.fromkeys(frames, 1.0)).astype(float) > 0.0
     return q, np.where(robot.rates < 0, LOOSE, 1.0) * moves
 
 
