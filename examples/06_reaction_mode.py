@@ -20,15 +20,16 @@ goal[:3, 3] += -0.7, 0.6, -0.3  # [m]
 way = {"start": start, "goal": goal, "duration": 8.0, "rows": "position"}
 
 turned = {}
-for law in (resolved_acceleration, reaction_mode):
+for controller in (resolved_acceleration, reaction_mode):
     motion = pp.simulate(
-        robot, q, None, on_path(law), duration=10.0, dt=0.01, method="midpoint", every=5,
+        robot, q, None, on_path(controller), duration=10.0, dt=0.01, method="midpoint", every=5,
         parameters=way,
     )  # fmt: skip
     base = robot.difference(motion.q[0], motion.q)[:, :3]  # rotation vector of the base
-    turned[law.name] = np.degrees(np.linalg.norm(base, axis=1).max())
+    turned[controller.name] = np.degrees(np.linalg.norm(base, axis=1).max())
     miss = motion.signals["position_error"][-1]
-    print(f"{law.name:22} misses by {1e3 * miss:.2g} mm, the base turns {turned[law.name]:.2g}°")
+    angle = turned[controller.name]
+    print(f"{controller.name:22} misses by {1e3 * miss:.2g} mm, the base turns {angle:.2g}°")
     assert miss < 1e-3
     assert np.abs(motion.momentum).max() < 1e-3  # nothing acts from outside: zero but for the steps
 

@@ -21,25 +21,25 @@ way = {"start": start, "goal": goal, "duration": 6.0}
 
 @pp.program(shapes={"t": (), "start": (4, 4), "goal": (4, 4), "duration": ()})
 def unaware(robot, t, q, v, start, goal, duration):
-    """The same law, which takes all motors for working."""
+    """The same controller, which takes all motors for working."""
     target = pose_path(t, duration, start, goal)
     return resolved_acceleration(robot, q, v, robot.driven, *target, rows="position")
 
 
 aware = on_path(resolved_acceleration)
 miss = {}
-for hinge, how, law, more in (
+for hinge, how, controller, more in (
     ("elbow_pitch", "locked", aware, {"rows": "position"}),
     ("wrist_pitch", "free", aware, {"rows": "position"}),
     ("wrist_pitch", "free", unaware, {}),
 ):
     motion = pp.simulate(
-        robot, q, None, law, duration=8.0, dt=0.002, method="euler", every=25,
+        robot, q, None, controller, duration=8.0, dt=0.002, method="euler", every=25,
         parameters={**way, **more}, events=[pp.Failure(3.0, hinge, how)],
     )  # fmt: skip
-    miss[law.name, hinge] = motion.signals["position_error"][-1]
+    miss[controller.name, hinge] = motion.signals["position_error"][-1]
     print(motion.events[0][1])
-    print(f"  {law.name} ends {1e3 * miss[law.name, hinge]:.2g} mm from its target")
+    print(f"  {controller.name} ends {1e3 * miss[controller.name, hinge]:.2g} mm from its target")
     speed = np.abs(motion.v[motion.t >= 3.0, robot.hinge(hinge).v])
     assert (speed.max() == 0.0) == (how == "locked")  # a brake holds, a free joint swings
 

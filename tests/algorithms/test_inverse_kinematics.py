@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 from scipy.spatial.transform import Rotation
 
 import phipsi as pp
-from phipsi.algorithms.descent import descend
+from phipsi.algorithms.inverse_kinematics.newton import descend
 from tests.model.urdf_files import URDFS
 from tests.zoo import MOVING, close, forests, random_forest
 
@@ -363,7 +363,7 @@ def test_out_of_reach_many_starts_are_no_worse_than_one() -> None:
 
 
 def test_reach_is_a_true_bound() -> None:
-    from phipsi.algorithms.targets import reach
+    from phipsi.algorithms.inverse_kinematics.solution import reach
 
     for seed in range(8):
         robot = random_forest(seed, 5, kinds=("revolute", "spherical", "universal", "continuous"))
@@ -535,9 +535,9 @@ def test_what_is_no_robot_is_said_and_whole_numbers_are_taken() -> None:
 
 
 def test_the_module_is_not_hidden_by_the_function() -> None:
-    from phipsi.algorithms import reaching
+    from phipsi.algorithms.inverse_kinematics import search
 
-    assert reaching.inverse_kinematics is pp.inverse_kinematics
+    assert search.inverse_kinematics is pp.inverse_kinematics
 
 
 @pytest.mark.parametrize(("q0", "words"), [(np.zeros(6), "q0 has shape"), ([np.nan] * 7, "finite")])

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 import phipsi as pp
 from phipsi.model import KINDS
-from phipsi.model.json import from_json, to_json
+from phipsi.model.json import to_json
+from phipsi.model.robot import from_json
 from tests.model.urdf_files import SOUND
 
 numbers = st.floats(-10, 10)

@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from phipsi.scenarios import LAWS, tables
-from phipsi.scenarios.places import Place
+from phipsi.scenarios import LAWS, schema
+from phipsi.scenarios.pose_spec import PoseSpec
 from tests.scenarios.texts import read
 
 PAGE = (Path(__file__).parents[2] / "docs/scenarios.md").read_text(encoding="utf-8")
 TABLES = [
-    Place, tables.Packaged, tables.FromFile, tables.BodyTable, tables.Start, tables.Reach,
-    tables.Simulation, tables.Stops, tables.LoopTable, tables.GraspTable, tables.PathTable,
-    tables.LawTable, tables.FailureTable, tables.CaptureTable, tables.ReleaseTable,
-    tables.ChangeTable, tables.Output, tables.Document,
+    PoseSpec, schema.Packaged, schema.FromFile, schema.BodyTable, schema.Start, schema.Reach,
+    schema.Simulation, schema.Stops, schema.LoopTable, schema.GraspTable, schema.PathTable,
+    schema.ControllerTable, schema.FailureTable, schema.CaptureTable, schema.ReleaseTable,
+    schema.ChangeTable, schema.Output, schema.Document,
 ]  # fmt: skip
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from phipsi.scenarios import SCENARIOS, ScenarioError, load
-from phipsi.scenarios.reading import line_of
+from phipsi.scenarios.toml_reader import line_of
 from tests.scenarios.texts import ARM, HELD, PENDULUM, read, refused
 
 CASES = [

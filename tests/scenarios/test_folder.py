@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from phipsi.scenarios.folder import filled, inside
-from phipsi.scenarios.reading import At, ScenarioError
+from phipsi.scenarios.toml_reader import At, ScenarioError
 
 
 def content(folder: Path) -> dict[str, str]:

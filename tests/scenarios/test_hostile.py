@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from phipsi.scenarios import SCENARIOS, Scenario, ScenarioError, load
-from phipsi.scenarios.reading import MAX_BYTES, At, parse, read, walk
 from phipsi.scenarios.scenario import FILES
-from phipsi.scenarios.tables import Document
+from phipsi.scenarios.schema import Document
+from phipsi.scenarios.toml_reader import MAX_BYTES, At, parse, read, walk
 from tests.scenarios.texts import PENDULUM
 
 TEXTS = {name: (FILES / f"{name}.toml").read_text() for name in SCENARIOS}

@@ -219,9 +219,9 @@ def test_gains_are_checked_before_anything_is_simulated():
 
 
 def test_an_interrupt_at_the_very_end_keeps_the_motion(monkeypatch: pytest.MonkeyPatch):
-    from phipsi.simulation.run import Run
+    from phipsi.simulation.simulator import Simulator
 
-    whole, calls = Run._trajectory, []
+    whole, calls = Simulator._trajectory, []
 
     def once(*args: Any) -> Any:
         calls.append(args)
@@ -229,19 +229,19 @@ def test_an_interrupt_at_the_very_end_keeps_the_motion(monkeypatch: pytest.Monke
             raise KeyboardInterrupt
         return whole(*args)
 
-    monkeypatch.setattr(Run, "_trajectory", once)
+    monkeypatch.setattr(Simulator, "_trajectory", once)
     with pytest.raises(pp.Interrupted) as caught:
         pp.simulate(balls(1.0), [0.0], [1.0], **STEP)
     assert len(caught.value.trajectory) == 11
 
 
 def test_an_interrupt_before_the_first_step_is_a_plain_one(monkeypatch: pytest.MonkeyPatch):
-    from phipsi.simulation.run import Run
+    from phipsi.simulation.simulator import Simulator
 
     def stop(*_: Any) -> Any:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Run, "_advance", stop)
+    monkeypatch.setattr(Simulator, "_advance", stop)
     with pytest.raises(KeyboardInterrupt) as caught:
         pp.simulate(balls(1.0), [0.0], [1.0], **STEP)
     assert not isinstance(caught.value, pp.Interrupted)

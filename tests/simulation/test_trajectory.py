@@ -19,7 +19,8 @@ from hypothesis.extra import numpy as hnp
 import phipsi as pp
 from phipsi.model import KINDS
 from phipsi.simulation import columns, files
-from phipsi.simulation.trajectory import Trajectory, TrajectoryError
+from phipsi.simulation.trajectory import Trajectory
+from phipsi.simulation.trajectory_data import TrajectoryError
 from tests.zoo import close, random_forest, random_inertia
 
 

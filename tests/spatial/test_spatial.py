@@ -19,6 +19,7 @@ from phipsi.spatial import (
     Force,
     ForceBasis,
     Gain,
+    Givens,
     HingeMap,
     Joined,
     Motion,
@@ -29,10 +30,9 @@ from phipsi.spatial import (
     SemiPivot,
     SpatialInertia,
     Transform,
-    Turn,
 )
 from phipsi.spatial import rotation as rot
-from phipsi.spatial.turns import decomposed
+from phipsi.spatial.givens import decomposed
 
 TIGHT = 1e-13
 seeds = pytest.mark.parametrize("seed", range(5))
@@ -559,27 +559,27 @@ NEAR = [0.0, 1e-16, 1e-12, 4e-10, 3.67e-6, 0.5, 1.5708, np.pi / 2, np.pi / 2 + 4
 
 
 @pytest.mark.parametrize("last", [None, 0, 1, 2])
-def test_constant_rotations_are_products_of_turns_to_rounding(last: int | None) -> None:
+def test_constant_rotations_are_products_of_givens_rotations_to_rounding(last: int | None) -> None:
     for angles in itertools.product(NEAR, repeat=3):
         R = dense(rot.from_rpy(*angles))
-        turns = decomposed(tuple(R.reshape(9).tolist()), last)
+        factors = decomposed(tuple(R.reshape(9).tolist()), last)
         product = np.eye(3)
-        for t in turns:
+        for t in factors:
             product = product @ dense(Rotation(None, (t,)).matrix)
         assert_allclose(product, R, atol=2e-15)
-        assert len(turns) <= 3
+        assert len(factors) <= 3
 
 
 @pytest.mark.parametrize("axis", range(3))
 @pytest.mark.parametrize("angle", [0.7, np.pi / 2, -np.pi / 2, np.pi])
 @seeds
-def test_a_turn_acts_as_its_matrix(axis: int, angle: float, seed: int) -> None:
+def test_a_givens_rotation_acts_as_its_matrix(axis: int, angle: float, seed: int) -> None:
     rng = np.random.default_rng(seed)
     quarter = round(angle / (np.pi / 2)) * np.pi / 2 == angle
     c, s = (
         (round(np.cos(angle)), round(np.sin(angle))) if quarter else (np.cos(angle), np.sin(angle))
     )
-    R = Rotation(None, (Turn(axis, float(c), float(s)),))
+    R = Rotation(None, (Givens(axis, float(c), float(s)),))
     matrix = dense(rot.about_axis(rot.scalars(np.eye(3)[axis]), angle))
     v, C = rot.scalars(rng.standard_normal(3)), rot.scalars(rng.standard_normal((3, 3)))
     assert_allclose(dense(R.matrix), matrix, atol=TIGHT)

@@ -6,7 +6,7 @@ from phipsi.algorithms.articulated_body import (
     forward_dynamics,
 )
 from phipsi.algorithms.base_invariant import (
-    Dual,
+    DualInertias,
     base_invariant_forward_dynamics,
     decoupled_forward_dynamics,
     dual_articulated_inertias,
@@ -16,8 +16,8 @@ from phipsi.algorithms.base_invariant import (
 from phipsi.algorithms.constraints import (
     Assembled,
     Captured,
-    Closed,
-    Opening,
+    ClosedChainSolution,
+    LoopOpening,
     capture,
     close_loops,
     closed_chain_dynamics,
@@ -61,8 +61,12 @@ from phipsi.algorithms.energy_momentum import (
     potential_energy,
 )
 from phipsi.algorithms.grasps import (
-    Held,
+    GraspSolution,
     grasp_dynamics,
+)
+from phipsi.algorithms.inverse_kinematics import (
+    Solution,
+    inverse_kinematics,
 )
 from phipsi.algorithms.kinematics import (
     accelerations,
@@ -101,9 +105,6 @@ from phipsi.algorithms.operational_space import (
     operational_inertia_inverse,
     tip_force_accelerations,
 )
-from phipsi.algorithms.reaching import (
-    inverse_kinematics,
-)
 from phipsi.algorithms.rebasing import (
     Rebased,
     rebase,
@@ -113,9 +114,6 @@ from phipsi.algorithms.singularities import (
     Singular,
     dynamic_singularities,
     manipulability,
-)
-from phipsi.algorithms.targets import (
-    Solution,
 )
 from phipsi.algorithms.under_actuated import (
     Drift,
@@ -137,20 +135,20 @@ __all__ = [
     "Articulating",
     "Assembled",
     "Captured",
-    "Closed",
+    "ClosedChainSolution",
     "Coriolis",
     "Diagonalizing",
     "Drift",
-    "Dual",
+    "DualInertias",
     "Flatness",
     "ForwardDerivatives",
-    "Held",
+    "GraspSolution",
     "Hybrid",
     "HybridDerivatives",
     "InverseDerivatives",
     "Linearized",
+    "LoopOpening",
     "Manipulability",
-    "Opening",
     "Rebased",
     "Singular",
     "Solution",

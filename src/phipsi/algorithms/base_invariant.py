@@ -66,7 +66,7 @@ def operational(robot: Robot, q: Any, what: str = "Λ = P + S") -> Forest:
     return outward(dual, x, **WORLD_DUAL)
 
 
-class Dual(NamedTuple):
+class DualInertias(NamedTuple):
     """Dual articulated inertias, as `Articulated` has P, D and G: S of every body (…, nb, 6, 6),
     D_s (…, nv, nv), block diagonal, and G_s (…, 6, nv); in the frames of the bodies that the hinges
     move."""
@@ -77,7 +77,7 @@ class Dual(NamedTuple):
 
 
 @program
-def dual_articulated_inertias(robot: Robot, q: Any) -> Dual:
+def dual_articulated_inertias(robot: Robot, q: Any) -> DualInertias:
     """S, D_s and G_s of the dual Riccati recursion, which runs outward ([BI] Alg 3.1).
 
     S⁺ = φ⁻¹(M_p + S_p + Σ φP⁺φ* of siblings)φ⁻*, D_s = HS⁺H* + A, G_s = −S⁺H*D_s⁻¹,
@@ -91,7 +91,7 @@ def dual_articulated_inertias(robot: Robot, q: Any) -> Dual:
         return {"D_s": k.minus_G_s.D.matrix * k.inside, "G_s": -k.minus_G_s.matrix}
 
     x = local(given, operational(robot, q, "dual_articulated_inertias"))
-    return Dual(stack(x, "S", (6, 6)), diagonal(x, "D_s"), columns(x, "G_s"))
+    return DualInertias(stack(x, "S", (6, 6)), diagonal(x, "D_s"), columns(x, "G_s"))
 
 
 # ---- messages and where they meet ---------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Closed chains by cutting: 𝓜β̇ = T − C + J*Nλ with N*(Jβ̇ + …) as the closures want.
+"""Closed chains by cut joints: 𝓜β̇ = T − C + J*Nλ with N*(Jβ̇ + …) as the closures demand.
 
 With the whitening operator W = I − HψK, 𝓜⁻¹ = W*D⁻¹W, everything follows from the innovations of
 the open chain and of the unit forces of the closures ([SOA] 5.3):
@@ -32,7 +32,7 @@ LOCKED = (
 # ---- closed chains ------------------------------------------------------------------------------
 
 
-class Closed(NamedTuple):
+class ClosedChainSolution(NamedTuple):
     """What `closed_chain_dynamics` returns."""
 
     qdd: Any
@@ -70,7 +70,7 @@ def closed_chain_dynamics(
     external: Any = None,
     stabilisation: Any = None,
     strict: bool = True,
-) -> Closed:
+) -> ClosedChainSolution:
     """Accelerations and loop forces of closed chains, each loop a cut joint ([SOA] 5.3, (5.11)).
 
     `loops` is a list of `pp.Loop`, which may share bodies, on fixed or moving bases. The open tree
@@ -83,7 +83,7 @@ def closed_chain_dynamics(
     check_closures(robot, loops, Loop)
     x = cut(robot, loops, q, v)
     qdd, lam, left, pivot = solved(robot, x, q, v, tau, external, stabilisation)
-    return Closed(qdd, wrenches(x.forces(lam)), left, pivot.regular, pivot.smallest)
+    return ClosedChainSolution(qdd, wrenches(x.forces(lam)), left, pivot.regular, pivot.smallest)
 
 
 def solved(
@@ -102,7 +102,7 @@ def solved(
 # ---- closing loops ------------------------------------------------------------------------------
 
 
-class Opening(NamedTuple):
+class LoopOpening(NamedTuple):
     """How far loops are open, row by row of what they transmit, loop after loop."""
 
     error: Any
@@ -112,11 +112,11 @@ class Opening(NamedTuple):
 
 
 @program(static=("loops",), joint_space=True)
-def loop_opening(robot: Robot, loops: Any, q: Any, v: Any) -> Opening:
+def loop_opening(robot: Robot, loops: Any, q: Any, v: Any) -> LoopOpening:
     """How far loops are open and how fast they open, all zero where they are closed. Cost O(N)."""
     check_closures(robot, loops, Closure)
     x = cut(robot, loops, q, v)
-    return Opening(x.error, x.rate)
+    return LoopOpening(x.error, x.rate)
 
 
 class Assembled(NamedTuple):

@@ -1,4 +1,4 @@
-"""Closures cut open, and forces at frames whitened: what closed chains are solved with."""
+"""Closures as cut joints, and whitened forces at frames, for the dynamics of closed chains."""
 
 from __future__ import annotations
 

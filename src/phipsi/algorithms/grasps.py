@@ -13,14 +13,14 @@ from phipsi.algorithms.mass_matrix import mass_matrix
 from phipsi.compile import lift
 from phipsi.conventions import WORLD
 from phipsi.model import Grasp, ModelError, Robot
-from phipsi.model.robot import INF
+from phipsi.model.parts import INF
 from phipsi.operators import C, J, T
 from phipsi.operators.lowering.program import compute
 from phipsi.programs import program
 from phipsi.spatial import Force, Pivot, SemiPivot, Transform
 
 
-class Held(NamedTuple):
+class GraspSolution(NamedTuple):
     """What `grasp_dynamics` returns."""
 
     qdd: Any
@@ -36,7 +36,7 @@ class Held(NamedTuple):
     separating: Any
     """(…, grasps) bool: would the tip have to pull, and cannot?"""
     residual: Any
-    """(…, rows): as in `Closed`."""
+    """(…, rows): as in `ClosedChainSolution`."""
     well_posed: Any
     """(…) bool: are the forces unique?"""
     pivot: Any
@@ -50,7 +50,8 @@ def _held(result: Any, args: Any, kwargs: Any) -> Any:
     if result.well_posed.all() or kwargs.get("together"):
         return answered(result, args, kwargs)
     whole = grasp_dynamics(*args, **{**kwargs, "together": True})
-    return Held(*(_merged(result.well_posed, *both) for both in zip(result, whole, strict=True)))
+    both = zip(result, whole, strict=True)
+    return GraspSolution(*(_merged(result.well_posed, *pair) for pair in both))
 
 
 def _merged(these: Any, one: Any, other: Any) -> Any:
@@ -69,7 +70,7 @@ def grasp_dynamics(
     stabilisation: Any = None,
     together: bool = False,
     strict: bool = True,
-) -> Held:
+) -> GraspSolution:
     """Arms that hold one object, rigid or with joints of its own ([SOA] 6).
 
     `grasps` is a list of `pp.Grasp`: tip frame, object frame, kind of contact. Arms that share no
@@ -95,7 +96,7 @@ def grasp_dynamics(
     loads = [_load(*each) for each in zip(grasps, x.across, forces, strict=True)]
     normal, slipping, separating = (np.array(column) for column in zip(*loads, strict=True))
     wrench = wrenches(forces)
-    return Held(qdd, wrench, inner, normal, slipping, separating, left, regular, smallest)
+    return GraspSolution(qdd, wrench, inner, normal, slipping, separating, left, regular, smallest)
 
 
 def _object(robot: Robot, grasps: Sequence[Grasp]) -> np.ndarray:

@@ -101,14 +101,14 @@ def moved(x: Forest, qdd: Any) -> Forest:
     return outward(move, x.given(qdd=qdd), V=Motion.zero(), alpha=upwards(x.robot))
 
 
-def oppose(k: Any) -> dict[str, Any]:
+def net_forces(k: Any) -> dict[str, Any]:
     """x = T,  f = −(Mα + b) at β̇ = 0"""
     return {"x": k.tau, "f_ext": -k.load}
 
 
 def accelerated(x: Forest) -> Any:
     """β̇ = (I − HψK)*D⁻¹(I − HψK)(T − Hφ(Mφ*a + b)) of bodies with `tau` and P."""
-    x = local(oppose, moved(x, np.zeros(x.robot.nv)))
+    x = local(net_forces, moved(x, np.zeros(x.robot.nv)))
     x = local(scale, inward(whiten, x))
     return gather(outward(whiten_adjoint, x, V=Motion.zero()), "y")
 
@@ -171,7 +171,7 @@ def coriolis(k: Any) -> ForceBasis:
     return ForceBasis(tuple(Force(trace * e - n, rot.cross(e, p)) for e, n in moments))
 
 
-def burden(k: Any, children: Children) -> dict[str, Any]:
+def composite_force(k: Any, children: Children) -> dict[str, Any]:
     """f = Mα + b + Σ φf,  B = B + Σ φτ̄Bφ*"""
 
     def passed(c: Any) -> ForceBasis:
@@ -257,7 +257,7 @@ class Answers(NamedTuple):
 def answered(x: Forest, qdd: Any) -> Answers:
     """X*ε and what goes towards the tips, of bodies that move with the accelerations and whose
     hinges are held, freed or parted."""
-    x = local(vary, inward(burden, moved(x, qdd)))
+    x = local(vary, inward(composite_force, moved(x, qdd)))
     met = fold_to_root(lambda k: k.up, meet, x)
 
     def upper(own: str, name: str) -> Any:
@@ -279,7 +279,7 @@ def answered(x: Forest, qdd: Any) -> Answers:
 # ---- one variation ------------------------------------------------------------------------------
 
 
-def sway(k: Any, parent: Any) -> dict[str, Any]:
+def vary_motion(k: Any, parent: Any) -> dict[str, Any]:
     """δV = φ*δV_p + ad(V⁺)S + (∂H*)β + H*δβ,  γ = φ*γ_p + …,  Mα + b,  Mγ + BδV"""
     h, q, e, w = k.hinge, k.q, k.dq, k.dv
     V_plus, alpha_plus, Delta = k.phi.T @ parent.V, k.phi.T @ parent.alpha, k.H.T @ k.v
@@ -301,7 +301,7 @@ def sway(k: Any, parent: Any) -> dict[str, Any]:
     return {"V": V, "alpha": alpha, "dV": dV, "gamma": gamma, "S": S, "load": load, "g": g}
 
 
-def lean(k: Any, children: Children) -> dict[str, Any]:
+def vary_force(k: Any, children: Children) -> dict[str, Any]:
     """f = Mα + b + Σ φf,  δf = Mγ + BδV + Σ φ(δf + crf(S)f),  δT = Hδf + (∂H)f"""
     f = children.sum(lambda c: c.phi @ c.f, k.load)
     df = children.sum(lambda c: c.phi @ (c.df + c.S.cross_force(c.f)), k.g)
@@ -316,5 +316,5 @@ def tangent(
     """δT of inverse dynamics along a displacement and a change of rates, (…, nv). Cost O(N)."""
     x = forest(robot, q, v=v, qdd=qdd, dq=dq, dv=dv, external=external)
     still = Motion.zero()
-    x = outward(sway, x, V=still, alpha=upwards(robot), dV=still, gamma=still)
-    return gather(inward(lean, x), "dT")
+    x = outward(vary_motion, x, V=still, alpha=upwards(robot), dV=still, gamma=still)
+    return gather(inward(vary_force, x), "dT")

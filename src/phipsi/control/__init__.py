@@ -10,15 +10,15 @@ from phipsi.control.diagonal import pose_feedback, pose_lyapunov, rate_feedback
 from phipsi.control.gains import check_gains
 from phipsi.control.grasping import object_control
 from phipsi.control.joint_space import computed_torque, passivity_based, pd_gravity
-from phipsi.control.paths import Course, Target, joint_path, pose_path, quintic
+from phipsi.control.paths import PathPoint, PosePathPoint, joint_path, pose_path, quintic
 from phipsi.control.reaction import reaction_mode
 from phipsi.control.resolved import resolved_acceleration, resolved_rate
 from phipsi.control.task_space import hybrid_force_position, operational_space
 from phipsi.control.tasks import pose_error
 
 __all__ = [
-    "Course",
-    "Target",
+    "PathPoint",
+    "PosePathPoint",
     "assisted",
     "check_gains",
     "computed_torque",

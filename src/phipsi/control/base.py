@@ -1,4 +1,4 @@
-"""What holds the base of a free-flyer: thrusters with a dead band, reaction wheels.
+"""Controllers of the base of a free-flyer: thrusters with a dead band, reaction wheels.
 
 Each returns joint forces and the freedoms that it leaves to others (`active`), so that it can
 assist a controller of the arm: see `assisted`.

@@ -1,4 +1,4 @@
-"""Decoupled control in diagonal coordinates ([DL] 8), each law with its Lyapunov function.
+"""Decoupled control in diagonal coordinates ([DL] 8), each controller with its Lyapunov function.
 
 ν = m*β and ε = ℓT (`total_rates`, `applied_moments`): kinetic energy ½ν*ν, power ν*ε. Gravity is
 compensated first, so that it does no work.

@@ -14,16 +14,16 @@ from phipsi.model import Robot
 from phipsi.spatial import rotation as rot
 
 
-class Course(NamedTuple):
-    """Where to be, at which rates, and how these change."""
+class PathPoint(NamedTuple):
+    """A point of a path: positions or configuration, velocities, accelerations."""
 
     q: Any
     v: Any
     a: Any
 
 
-class Target(NamedTuple):
-    """Where a frame shall be and how it shall move, in world axes."""
+class PosePathPoint(NamedTuple):
+    """A point of the path of a frame: pose, velocity and acceleration, in world axes."""
 
     pose: Any
     """(…, 4, 4) homogeneous [m]."""
@@ -33,21 +33,21 @@ class Target(NamedTuple):
     """(…, 6) [ω̇; v̇ of the frame's origin], classical [rad/s², m/s²]."""
 
 
-def profile(t: Any, duration: Any) -> Course:
+def profile(t: Any, duration: Any) -> PathPoint:
     """s = u³(10 − 15u + 6u²), u = t/T within [0, 1]: from 0 to 1 in `duration` T with velocity and
     acceleration zero at both ends; s, ṡ [1/s] and s̈ [1/s²]."""
     if not is_traced(duration) and not np.all(np.asarray(duration) > 0.0):
         raise ValueError(f"path: duration is {duration}, needs a positive number [s]")
     u = np.minimum(np.maximum(t / duration, 0.0), 1.0)
     w = u * (1.0 - u)
-    return Course(
+    return PathPoint(
         u * u * u * (10.0 - u * (15.0 - 6.0 * u)),
         30.0 * w * w / duration,
         60.0 * w * (1.0 - 2.0 * u) / (duration * duration),
     )
 
 
-def quintic(t: Any, duration: Any, start: Any, goal: Any) -> Course:
+def quintic(t: Any, duration: Any, start: Any, goal: Any) -> PathPoint:
     """start + s(t)(goal − start): the polynomial of fifth degree from rest to rest.
 
     `start` and `goal` are numbers or (n,); t one time or many. Returns position, velocity and
@@ -59,10 +59,10 @@ def quintic(t: Any, duration: Any, start: Any, goal: Any) -> Course:
     """
     s, start = profile(t, duration), _array(start)
     way = _array(goal) - start
-    return Course(start + _times(s[0], way), _times(s[1], way), _times(s[2], way))
+    return PathPoint(start + _times(s[0], way), _times(s[1], way), _times(s[2], way))
 
 
-def joint_path(robot: Robot, t: Any, duration: Any, start: Any, goal: Any) -> Course:
+def joint_path(robot: Robot, t: Any, duration: Any, start: Any, goal: Any) -> PathPoint:
     """From configuration to configuration, hinge by hinge along the hinge's own group, so that
     quaternions turn the shortest way and a free body follows a screw.
 
@@ -70,10 +70,10 @@ def joint_path(robot: Robot, t: Any, duration: Any, start: Any, goal: Any) -> Co
     """
     s, way = profile(t, duration), robot.difference(start, goal)
     q = robot.integrate(start, _times(s[0], way))
-    return Course(q, _times(s[1], way), _times(s[2], way))
+    return PathPoint(q, _times(s[1], way), _times(s[2], way))
 
 
-def pose_path(t: Any, duration: Any, start: Any, goal: Any) -> Target:
+def pose_path(t: Any, duration: Any, start: Any, goal: Any) -> PosePathPoint:
     """From pose to pose: the origin on a straight line, the attitude about one fixed axis,
     R = exp(sθ)R₀ with θ = log(R₁R₀*).
 
@@ -88,7 +88,7 @@ def pose_path(t: Any, duration: Any, start: Any, goal: Any) -> Target:
     pose = rot.scalars(np.eye(4))
     pose[:3, :3], pose[:3, 3] = now, start[:3, 3] + rot.scaled(s[0], way)
     moved = [np.concatenate([rot.scaled(x, turn), rot.scaled(x, way)]) for x in s[1:]]
-    return Target(_joined(pose), *map(_joined, moved))
+    return PosePathPoint(_joined(pose), *map(_joined, moved))
 
 
 def _pose(name: str, x: Any) -> Any:

@@ -56,7 +56,7 @@ class TaskFrame:
         """Λ a: the force that gives the rows an acceleration."""
         return self._inverse.solve(acceleration)
 
-    def aside(self, tau: Any) -> Any:
+    def null_space(self, tau: Any) -> Any:
         """N*T = T − J*ΛJ𝓜⁻¹T: the part of joint forces that does not move the frame."""
         moved = self.J @ mass_matrix_solve(self.robot, self.q, tau)
         return tau - self.J.T @ self.force(moved)
@@ -101,7 +101,7 @@ def operational_space(
     tip = TaskFrame(robot, q, v, frame, chosen, singular)
     tau = tip.J.T @ tip.force(now.acceleration[chosen] - tip.drift)
     rest = _posture(robot, q, v, posture, posture_stiffness, null_damping)
-    tau = tau + bias_force(robot, q, v) + tip.aside(rest)
+    tau = tau + bias_force(robot, q, v) + tip.null_space(rest)
     tau = tau - known_forces(robot, q, v, None, passive)
     return report(tau, now.error, clearance=tip.clearance)
 
@@ -151,6 +151,6 @@ def hybrid_force_position(
     push = force if measured is None else force + force_gain * (force - measured)
     exerted = tip.force(wanted - tip.drift) + S @ (turn @ push)
     rest = _posture(robot, q, v, None, 0.0, null_damping)
-    tau = tip.J.T @ exerted + bias_force(robot, q, v) + tip.aside(rest)
+    tau = tip.J.T @ exerted + bias_force(robot, q, v) + tip.null_space(rest)
     tau = tau - known_forces(robot, q, v, None, passive)
     return report(tau, now.error - S @ now.error, clearance=tip.clearance)

@@ -1,4 +1,4 @@
-"""What controllers of frames share: errors, wanted accelerations, and joints that bring them about.
+"""What controllers of frames share: errors, wanted accelerations, and joint forces for them.
 
 Errors, velocities and accelerations of frames are [angular; linear] in world axes at the frame's
 origin (reference "aligned"), accelerations classical.
@@ -96,7 +96,7 @@ def task(
     stiffness: Any,
     damping: Any,
 ) -> Task:
-    """a_d + K_d(V_d − V) + K_p e: what brings the error to zero as a damped spring does."""
+    """a_d + K_d(V_d − V) + K_p e: the error decays as a damped spring."""
     error = pose_error(frame_pose(robot, q, frame), pose)
     V = frame_velocity(robot, q, v, frame, reference="aligned")
     wanted = stiffness * error - damping * (V if velocity is None else V - velocity)

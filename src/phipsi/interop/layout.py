@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from phipsi.model import Hinge, ModelError, Robot
 from phipsi.model.hinges import HingeKind
-from phipsi.model.robot import Hinge, ModelError, Robot
 
 
 class Place(NamedTuple):

@@ -19,8 +19,8 @@ from phipsi.interop.layout import (
     unit,
     vector,
 )
+from phipsi.model import ModelError, Robot
 from phipsi.model.mjcf import joint_names
-from phipsi.model.robot import ModelError, Robot
 
 _KINDS = ("revolute", "continuous", "prismatic", "spherical", "free")
 

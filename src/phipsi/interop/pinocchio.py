@@ -19,8 +19,8 @@ from phipsi.interop.layout import (
     results,
     unit,
 )
+from phipsi.model import ModelError, Robot
 from phipsi.model.hinges import HingeKind
-from phipsi.model.robot import ModelError, Robot
 
 _NQ = {"continuous": 2, "planar": 4}
 _V = {"free": [3, 4, 5, 0, 1, 2], "planar": [1, 2, 0]}

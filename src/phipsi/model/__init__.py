@@ -1,9 +1,10 @@
 """Robots as data: bodies, hinges, frames; the builder, its checks, and the loaders."""
 
-from phipsi.model.builder import Builder, combine
 from phipsi.model.constraints import CONTACTS, Closure, Contact, Grasp, Loop
+from phipsi.model.errors import ModelError, ModelWarning
 from phipsi.model.hinges import KINDS, HingeKind
-from phipsi.model.robot import Body, Frame, Hinge, Mimic, ModelError, ModelWarning, Robot
+from phipsi.model.parts import Body, Frame, Hinge, Mimic
+from phipsi.model.robot import Builder, Robot, combine
 
 __all__ = [
     "CONTACTS",

@@ -1,19 +1,21 @@
-"""The builder: collects bodies, hinges and frames, checks them, and makes a frozen `Robot`."""
+"""The builder: collects bodies, hinges and frames, checks them, and makes a frozen robot."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, Generic, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from phipsi.conventions import GRAVITY, WORLD
+from phipsi.conventions import WORLD
 from phipsi.model import validate
+from phipsi.model.description import R, RobotDescription
+from phipsi.model.errors import ModelError, ModelWarning
 from phipsi.model.hinges import KINDS
-from phipsi.model.robot import Body, Frame, Hinge, Mimic, ModelError, ModelWarning, Robot
+from phipsi.model.parts import Body, Frame, Hinge, Mimic
 from phipsi.spatial import SpatialInertia, Transform
 from phipsi.spatial import rotation as rot
 
@@ -21,23 +23,11 @@ PER_HINGE = (*validate.PER_V, *validate.PER_Q, "friction_speed")
 """The numbers of a hinge that a description may give."""
 
 
-class Builder:
-    """Collects a robot piece by piece; `build` checks everything and freezes it.
+class RobotBuilder(Generic[R]):
+    """Collects the parts of a robot; `build` checks them and makes an `R`, a kind of robot."""
 
-    Bodies, hinges and frames may come in any order. Each call returns the builder.
-
-    >>> robot = (
-    ...     Builder("pendulum")
-    ...     .body("bob", mass=1.0, com=(0, 0, -0.5), inertia=(0.02, 0.02, 0.001))
-    ...     .hinge("pivot", "revolute", "world", "bob", axis=(0, 1, 0))
-    ...     .frame("tip", "bob", position=(0, 0, -1))
-    ...     .build()
-    ... )
-    >>> robot
-    <Robot 'pendulum': 1 body, nq=1, nv=1>
-    """
-
-    def __init__(self, name: str = "robot", *, gravity: Any = GRAVITY) -> None:
+    def __init__(self, make: type[R], name: str, gravity: Any) -> None:
+        self._make = make
         self.name = name
         self.gravity = gravity
         self.bodies: list[Body] = []
@@ -122,7 +112,12 @@ class Builder:
         return self._frame(Frame(name, body, pose))
 
     def add(
-        self, robot: Robot, *, prefix: str = "", at: str = WORLD, placement: Transform | None = None
+        self,
+        robot: RobotDescription,
+        *,
+        prefix: str = "",
+        at: str = WORLD,
+        placement: Transform | None = None,
     ) -> Self:
         """Add all of another robot, its world put at `placement` on the body `at`, every name with
         `prefix` before it."""
@@ -157,20 +152,20 @@ class Builder:
         self.hinges = [replace(h, **changes) if h.name == name else h for h in self.hinges]
         return self
 
-    def build(self, *, strict: bool = False) -> Robot:
+    def build(self, *, strict: bool = False) -> R:
         """Check everything and return the robot.
 
         Welded bodies merge into what they are welded to and keep their frame by name. Doubtful
         inertias (not realisable by a real body) are a `ModelWarning`, or an error with
         `strict=True`.
         """
-        validate.names(self)
+        validate.names(self.name, self.bodies, self.hinges, self.frames)
         validate.numbers("gravity", self.gravity, (3,))
         for h in self.hinges:
             validate.hinge(h)
         for f in self.frames:
             validate.placement(f"frame {f.name!r}", f.placement)
-        hinge_of = validate.tree(self)
+        hinge_of = validate.tree(self.bodies, self.hinges, self.frames)
         for body in self.bodies:
             for doubt in validate.inertia(body):
                 if body.name in self._accepted and not strict:
@@ -194,7 +189,7 @@ class Builder:
         self.frames.append(frame)
         return self
 
-    def _merged(self, hinge_of: Mapping[str, Hinge]) -> Robot:
+    def _merged(self, hinge_of: Mapping[str, Hinge]) -> R:
         """Number the moving bodies depth first, fold welds away, lay out q and v."""
         body_of = {b.name: b for b in self.bodies}
         outboard: dict[str, list[Hinge]] = {}
@@ -244,22 +239,7 @@ class Builder:
         for h in hinges:
             _freeze(*h.axes)
         bodies = [replace(b, inertia=merged[b.name]) for b in bodies]
-        return Robot(self.name, tuple(bodies), tuple(hinges), frames, gravity)
-
-
-def combine(robots: Mapping[str, Robot] | Sequence[Robot], *, name: str = "world") -> Robot:
-    """Several robots in one world: the first one's gravity, names prefixed by the mapping's keys
-    ("left" → "left/…"); a plain sequence needs names that do not clash."""
-    if isinstance(robots, Mapping):
-        members = [(f"{key}/", robot) for key, robot in robots.items()]
-    else:
-        members = [("", robot) for robot in robots]
-    if not members:
-        raise ModelError("combine needs at least one robot")
-    builder = Builder(name, gravity=members[0][1].gravity)
-    for prefix, robot in members:
-        builder.add(robot, prefix=prefix)
-    return builder.build()
+        return self._make(self.name, tuple(bodies), tuple(hinges), frames, gravity)
 
 
 def _filled(where: str, value: Any, size: int) -> np.ndarray:

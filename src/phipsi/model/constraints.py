@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 
 from phipsi.model import validate
+from phipsi.model.errors import ModelError
 from phipsi.model.hinges import KINDS, HingeKind
-from phipsi.model.robot import INF, ModelError
+from phipsi.model.parts import INF
 from phipsi.spatial import Force, Motion, Transform
 from phipsi.spatial import rotation as rot
 

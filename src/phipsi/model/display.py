@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from phipsi.conventions import WORLD
-from phipsi.model.robot import Hinge, Robot
+from phipsi.model.description import RobotDescription
+from phipsi.model.parts import Hinge
 
 HEAD, TAIL = 70, 10
 """Bodies shown of a robot with more than their sum: the first and the last."""
@@ -22,7 +23,7 @@ WIDTH = 40
 COLUMNS = ("hinge", "kind", "axis", "q", "body", "mass", "frames")
 
 
-def tree(robot: Robot) -> str:
+def tree(robot: RobotDescription) -> str:
     """The robot as text: a line of sizes, then a line per body as a tree."""
     header, rows = _summary(robot), _rows(robot)
     widths = [max(len(row[k]) for row in rows) for k in range(len(COLUMNS))]
@@ -30,7 +31,7 @@ def tree(robot: Robot) -> str:
     return "\n".join([header, *lines])
 
 
-def html(robot: Robot) -> str:
+def html(robot: RobotDescription) -> str:
     """The robot as an HTML table; every name is escaped."""
     head = "".join(f"<th style='text-align:left'>{escape(c)}</th>" for c in COLUMNS)
     cell = "<td style='text-align:left;white-space:pre;font-family:monospace'>{}</td>"
@@ -41,7 +42,7 @@ def html(robot: Robot) -> str:
     return f"<details open>{summary}<table><tr>{head}</tr>{body}</table></details>"
 
 
-def _summary(robot: Robot) -> str:
+def _summary(robot: RobotDescription) -> str:
     gravity = ", ".join(map(_number, robot.gravity))
     bodies = "1 body" if robot.nb == 1 else f"{robot.nb} bodies"
     return (
@@ -50,7 +51,7 @@ def _summary(robot: Robot) -> str:
     )
 
 
-def _rows(robot: Robot) -> list[tuple[str, ...]]:
+def _rows(robot: RobotDescription) -> list[tuple[str, ...]]:
     """The cells of the tree, one row per body shown."""
     frames: dict[str, list[str]] = {}
     for frame in robot.frames.values():
@@ -83,7 +84,7 @@ def _depth_first(children: list[list[int]]) -> list[int]:
     return order
 
 
-def _lead(robot: Robot, children: list[list[int]], i: int) -> str:
+def _lead(robot: RobotDescription, children: list[list[int]], i: int) -> str:
     """What is drawn before body i: its branch, and the ancestors' branches that still go on."""
     parts: list[str] = []
     tip, length = i, 0

@@ -8,19 +8,21 @@ from typing import Any
 import numpy as np
 
 from phipsi.conventions import WORLD
+from phipsi.model.builder import RobotBuilder
+from phipsi.model.description import R, RobotDescription
+from phipsi.model.errors import ModelError
 from phipsi.model.hinges import KINDS
-from phipsi.model.robot import ModelError, Robot
 from phipsi.model.validate import PER_Q, PER_V
 from phipsi.spatial import Transform
 from phipsi.spatial import rotation as rot
 
 
-def locked(robot: Robot, joints: Iterable[str], q: Any = None) -> Robot:
+def locked(robot: R, joints: Iterable[str], q: Any = None) -> R:
     """The reduced robot with the named joints held at their part of q (default neutral)."""
     q = robot.neutral() if q is None else np.asarray(q, float)
     if q.shape != (robot.nq,):
         raise ValueError(f"q has shape {q.shape}, but robot {robot.name!r} needs ({robot.nq},)")
-    builder = robot.edit()
+    builder = _builder(robot)
     for name in [joints] if isinstance(joints, str) else joints:
         h = robot.hinge(name)
         pose = h.placement @ h.kind.pose(h, rot.scalars(q[h.q]))
@@ -29,13 +31,13 @@ def locked(robot: Robot, joints: Iterable[str], q: Any = None) -> Robot:
 
 
 def attach(
-    robot: Robot,
-    other: Robot,
+    robot: R,
+    other: RobotDescription,
     *,
     at: str,
     prefix: str = "",
     placement: Transform | None = None,
-) -> Robot:
+) -> R:
     """`robot` with `other` mounted on the frame `at`, which becomes the other's world (moved by
     `placement`). What floats freely in `other` (a payload on a free hinge) is welded on."""
     frame = robot.frame(at)
@@ -47,11 +49,15 @@ def attach(
                 f"both robots have a part named {prefix + part.name!r}; pass another prefix="
             )
     mount = frame.placement @ (placement or Transform.identity())
-    builder = robot.edit().add(other, prefix=prefix, at=frame.body, placement=mount)
+    builder = _builder(robot).add(other, prefix=prefix, at=frame.body, placement=mount)
     for h in other.hinges:
         if h.kind.name == "free" and h.parent == WORLD:
             builder.replace_hinge(prefix + h.name, **_weld(mount @ h.placement))
     return builder.build()
+
+
+def _builder(robot: R) -> RobotBuilder[R]:
+    return RobotBuilder(type(robot), robot.name, robot.gravity).add(robot)
 
 
 def _weld(pose: Transform) -> dict[str, Any]:

@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from phipsi.model.robot import Body, Frame, Hinge, Robot
+from phipsi.model.description import R, RobotDescription
+from phipsi.model.parts import Body, Frame, Hinge
 from phipsi.spatial import SpatialInertia, Transform
 from phipsi.spatial import rotation as rot
 
@@ -47,7 +48,7 @@ for _axis in _UNIT:
     _axis.flags.writeable = False
 
 
-def equivalent(robot: Robot) -> Robot:
+def equivalent(robot: R) -> R:
     """The same robot in joint space, described with more zeros: fewer operations when traced.
 
     Same q, v and tau, same 𝓜, bias, gravity and external forces, same frames by name. But the
@@ -96,7 +97,7 @@ class _Numbers:
     """Which of them are not numbers (and zero here)."""
 
     @classmethod
-    def of(cls, robot: Robot) -> _Numbers:
+    def of(cls, robot: RobotDescription) -> _Numbers:
         kinds, parents = [h.kind.name for h in robot.hinges], list(robot.parents)
         R, turning = _floats(h.placement.rotation for h in robot.hinges)
         l, moving = _floats(h.placement.position for h in robot.hinges)
@@ -200,7 +201,7 @@ def _regrouped(x: _Numbers, Pi: Any) -> Any:
     return Pi
 
 
-def _described(robot: Robot, x: _Numbers, back: Any) -> Robot:
+def _described(robot: R, x: _Numbers, back: Any) -> R:
     """The robot of those numbers; `back` are the poses of the old frames in the new."""
     bodies, hinges = [], []
     poses = [Transform.of(T[:3, :3], T[:3, 3]) for T in back]

@@ -1,4 +1,4 @@
-"""What hinges do to velocities and momenta as groups, hinge by hinge; nothing where q moves by
+"""Brackets, coadjoint actions and momenta of hinges that are groups; trivial where q moves by
 addition. The columns of H* are constant, orthonormal and closed under the bracket."""
 
 from __future__ import annotations

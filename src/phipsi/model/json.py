@@ -24,9 +24,11 @@ import numpy as np
 
 from phipsi.conventions import GRAVITY
 from phipsi.model import untrusted
-from phipsi.model.builder import Builder
+from phipsi.model.builder import RobotBuilder
+from phipsi.model.description import R, RobotDescription
+from phipsi.model.errors import ModelError
 from phipsi.model.hinges import KINDS
-from phipsi.model.robot import INF, Body, Frame, Hinge, Mimic, ModelError, Robot
+from phipsi.model.parts import INF, Body, Frame, Hinge, Mimic
 from phipsi.model.validate import NO_LIMIT, PER_V
 from phipsi.spatial import SpatialInertia, Transform
 from phipsi.spatial import rotation as rot
@@ -39,7 +41,7 @@ MAX_VALUES = 2_000_000
 _IDENTITY = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
 
 
-def to_json(robot: Robot) -> str:
+def to_json(robot: RobotDescription) -> str:
     """The robot as canonical JSON text: deterministic, and exact to the last bit."""
     head = {"phipsi": VERSION, "name": robot.name, "gravity": _row(robot.gravity)}
     parts = {
@@ -57,8 +59,8 @@ def to_json(robot: Robot) -> str:
     return "{" + ",\n ".join(lines) + "}\n"
 
 
-def from_json(text: str | bytes, *, strict: bool = False) -> Robot:
-    """The robot that a JSON text describes, checked; `strict` as in `Builder.build`."""
+def read_json(text: str | bytes, make: type[R], *, strict: bool = False) -> R:
+    """The robot, of the class `make`, that a JSON text describes; `strict` as in `build`."""
     root = _Object("the robot", _parsed(text))
     version = root.take("phipsi", None)
     if version != VERSION:
@@ -66,7 +68,7 @@ def from_json(text: str | bytes, *, strict: bool = False) -> Robot:
             f"the robot has format version {untrusted.quoted(version)} under the key 'phipsi', but "
             f"this library reads version {VERSION}"
         )
-    builder = Builder(root.name(), gravity=root.numbers("gravity", 3, list(GRAVITY)))
+    builder = RobotBuilder(make, root.name(), root.numbers("gravity", 3, list(GRAVITY)))
     for row in root.rows("bodies"):
         inertia = SpatialInertia.of_parameters(rot.scalars(row.numbers("inertia", 10)))
         builder.bodies.append(Body(row.name(), inertia))

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Literal
 
 from phipsi.model import mjcf, untrusted, urdf
+from phipsi.model.errors import ModelError
 from phipsi.model.files import write
-from phipsi.model.json import from_json, to_json
-from phipsi.model.robot import ModelError, Robot
+from phipsi.model.json import to_json
+from phipsi.model.robot import Robot, from_json
 
 Format = Literal["urdf", "mjcf", "json"]
 _ROOTS = {"robot": "urdf", "mujoco": "mjcf"}

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from phipsi.model import untrusted
-from phipsi.model.builder import Builder
+from phipsi.model.errors import ModelError, ModelWarning
 from phipsi.model.hinges import KINDS
-from phipsi.model.robot import ModelError, ModelWarning, Robot
+from phipsi.model.robot import Builder, Robot
 from phipsi.spatial import Transform
 from phipsi.spatial import rotation as rot
 

@@ -1,4 +1,4 @@
-"""Names that somebody mistyped."""
+"""Suggestions for mistyped names."""
 
 from __future__ import annotations
 

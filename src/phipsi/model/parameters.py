@@ -15,14 +15,16 @@ from typing import Any
 import numpy as np
 
 from phipsi.conventions import WORLD
-from phipsi.model.robot import Body, ModelError, Robot
+from phipsi.model.description import R, RobotDescription
+from phipsi.model.errors import ModelError
+from phipsi.model.parts import Body
 from phipsi.spatial import SpatialInertia, Transform
 from phipsi.spatial import rotation as rot
 
 _OF_HINGE = ("armature", "damping", "stiffness", "friction")
 
 
-def get(robot: Robot, name: str) -> np.ndarray:
+def get(robot: RobotDescription, name: str) -> np.ndarray:
     """The present value of a parameter."""
     what, _, target = name.partition(":")
     if name == "gravity":
@@ -44,7 +46,7 @@ def get(robot: Robot, name: str) -> np.ndarray:
     return array.astype(float) if all(isinstance(x, (int, float)) for x in array) else array
 
 
-def put(robot: Robot, name: str, value: Any) -> Robot:
+def put(robot: R, name: str, value: Any) -> R:
     """The robot with another value, numbers (which are checked) or traced scalars."""
     expected = get(robot, name).shape
     if value.shape != expected:
@@ -68,7 +70,7 @@ def put(robot: Robot, name: str, value: Any) -> Robot:
     return replace(robot, hinges=tuple(changed if h is chosen else h for h in robot.hinges))
 
 
-def _body(robot: Robot, name: str) -> Body:
+def _body(robot: RobotDescription, name: str) -> Body:
     if name == WORLD:
         raise ModelError("the world has no inertia; name a body")
     return robot.bodies[robot.body_index(name)]

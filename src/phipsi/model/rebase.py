@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from phipsi.conventions import WORLD
-from phipsi.model.builder import Builder
-from phipsi.model.robot import Frame, Hinge, ModelError, Robot
+from phipsi.model.errors import ModelError
+from phipsi.model.parts import Frame, Hinge
+from phipsi.model.robot import Builder, Robot
 from phipsi.model.validate import NO_LIMIT
 from phipsi.spatial import Motion, Transform
 

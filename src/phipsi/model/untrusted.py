@@ -1,4 +1,4 @@
-"""What a stranger wrote: text, names, numbers and XML, bounded and checked before use."""
+"""Untrusted input: text, names, numbers and XML, bounded and checked before use."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import stat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard
 
-from phipsi.model.robot import ModelError
+from phipsi.model.errors import ModelError
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element

@@ -9,8 +9,9 @@ import numpy as np
 
 from phipsi.conventions import WORLD
 from phipsi.model import untrusted, validate
-from phipsi.model.builder import Builder
-from phipsi.model.robot import INF, Mimic, ModelError, Robot
+from phipsi.model.errors import ModelError
+from phipsi.model.parts import INF, Mimic
+from phipsi.model.robot import Builder, Robot
 from phipsi.spatial import Transform
 from phipsi.spatial import rotation as rot
 

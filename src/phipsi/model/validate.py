@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
 from phipsi.conventions import WORLD
 from phipsi.model import untrusted
+from phipsi.model.configurations import random_state
+from phipsi.model.description import RobotDescription
+from phipsi.model.errors import ModelError
 from phipsi.model.hinges import HingeKind
-from phipsi.model.robot import INF, Body, Hinge, ModelError, Robot
+from phipsi.model.parts import INF, Body, Frame, Hinge
 from phipsi.spatial import Gain, Pivot, Transform
 from phipsi.spatial import rotation as rot
-
-if TYPE_CHECKING:
-    from phipsi.model.builder import Builder
 
 SINGULAR = 1e-12
 """A hinge is singular whose articulated inertia is below this fraction of its locked one."""
@@ -78,17 +78,19 @@ def axes(where: str, kind: HingeKind, axis: Any) -> tuple[Any, ...]:
     return tuple(rot.scalars(u) for u in unit)
 
 
-def names(builder: Builder) -> None:
+def names(
+    robot: str, bodies: Sequence[Body], hinges: Sequence[Hinge], frames: Sequence[Frame]
+) -> None:
     """Every name is given, once."""
-    untrusted.name("the robot", builder.name)
+    untrusted.name("the robot", robot)
     for what, plural, items in (
-        ("body", "bodies", builder.bodies),
-        ("hinge", "hinges", builder.hinges),
-        ("frame", "frames", builder.frames),
+        ("body", "bodies", bodies),
+        ("hinge", "hinges", hinges),
+        ("frame", "frames", frames),
     ):
         seen: set[str] = set()
         for item in items:
-            untrusted.name(f"a {what} of robot {builder.name!r}", item.name)
+            untrusted.name(f"a {what} of robot {robot!r}", item.name)
             if item.name == WORLD and what != "hinge":
                 raise ModelError(f"a {what} is named {WORLD!r}, which is the root; rename it")
             if item.name in seen:
@@ -98,13 +100,15 @@ def names(builder: Builder) -> None:
             seen.add(item.name)
 
 
-def tree(builder: Builder) -> dict[str, Hinge]:
+def tree(
+    bodies: Sequence[Body], hinges: Sequence[Hinge], frames: Sequence[Frame]
+) -> dict[str, Hinge]:
     """Each body has one inboard hinge and is connected to the world; returns hinge by child."""
-    bodies = {b.name for b in builder.bodies}
+    known = {b.name for b in bodies}
     inboard: dict[str, Hinge] = {}
-    for h in builder.hinges:
+    for h in hinges:
         for role, name in (("parent", h.parent), ("child", h.child)):
-            if name not in bodies and not (role == "parent" and name == WORLD):
+            if name not in known and not (role == "parent" and name == WORLD):
                 raise ModelError(f"hinge {h.name!r} has unknown {role} {name!r}")
         if h.child in inboard:
             raise ModelError(
@@ -112,11 +116,11 @@ def tree(builder: Builder) -> dict[str, Hinge]:
                 f"{h.name!r}; keep one, and close the loop with phipsi.Loop"
             )
         inboard[h.child] = h
-    for f in builder.frames:
-        if f.body not in bodies and f.body != WORLD:
+    for f in frames:
+        if f.body not in known and f.body != WORLD:
             raise ModelError(f"frame {f.name!r} is on unknown body {f.body!r}")
     connected = {WORLD}
-    for body in builder.bodies:
+    for body in bodies:
         path: dict[str, None] = {}
         name = body.name
         while name not in connected:
@@ -206,7 +210,7 @@ def inertia(body: Body) -> Iterator[str]:
         )
 
 
-def regular(robot: Robot) -> None:
+def regular(robot: RobotDescription) -> None:
     """Every hinge has inertia to move: D > 0 at a generic state.
 
     Runs the articulated-body recursion ([BI] Alg 2.2) on numbers, unless every body has inertia in
@@ -215,7 +219,7 @@ def regular(robot: Robot) -> None:
     """
     if all(_full(body) for body in robot.bodies):
         return
-    q, _ = robot.random_state(0)
+    q, _ = random_state(robot, 0, ())
     free: list[Any] = [b.inertia.articulated for b in robot.bodies]
     locked = list(free)
     for i in reversed(range(robot.nb)):

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from phipsi.model.untrusted import quoted
-from phipsi.scenarios.reading import At
+from phipsi.scenarios.toml_reader import At
 
 SHOWN = 5
 """So many files are named in a message."""
@@ -63,7 +63,7 @@ def _draft(path: Path) -> Path:
 
 
 def _reason(error: BaseException | None) -> str:
-    """What the system said, whoever said it again in other words."""
+    """What the operating system said, found along the causes of an error."""
     said = str(error)
     while error is not None:
         if isinstance(error, OSError) and error.strerror:

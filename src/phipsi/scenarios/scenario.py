@@ -13,10 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from phipsi.model import Closure, ModelError, Robot, untrusted
-from phipsi.scenarios.controllers import Maker, makers
-from phipsi.scenarios.laws import Law, composed, inner_name
-from phipsi.scenarios.reading import At, ScenarioError, hint, parse, read
-from phipsi.scenarios.tables import (
+from phipsi.scenarios.composition import Law, composed, inner_name
+from phipsi.scenarios.controller_spec import ControllerSpec, controller_specs
+from phipsi.scenarios.schema import (
     CaptureTable,
     ChangeTable,
     Document,
@@ -26,6 +25,7 @@ from phipsi.scenarios.tables import (
     Start,
     Stops,
 )
+from phipsi.scenarios.toml_reader import At, ScenarioError, hint, parse, read
 from phipsi.scenarios.world import (
     Built,
     build,
@@ -116,7 +116,7 @@ class Scenario:
     document: Document
     built: Built
     closures: tuple[Closure, ...]
-    controllers: tuple[Maker, ...]
+    controllers: tuple[ControllerSpec, ...]
 
     @classmethod
     def of(
@@ -135,7 +135,7 @@ class Scenario:
         built = build(document.robot, folder, document.robot.name or name)
         held = closures(document.closures, built.robot)
         rate = document.simulation.stabilisation
-        controllers = makers(document.controller, built.robot, held, rate, laws)
+        controllers = controller_specs(document.controller, built.robot, held, rate, laws)
         scenario = cls(name, content, document, built, held, controllers)
         scenario._check()
         return scenario
@@ -171,11 +171,11 @@ class Scenario:
     def goals(self) -> dict[str, Goal]:
         """Where laws lead frames to, by frame."""
         found: dict[str, Goal] = {}
-        for maker in self.controllers:
-            given = maker.parameters(self.start[0])
-            pose = given.get("path_goal" if maker.part.path == "pose" else "pose")
+        for spec in self.controllers:
+            given = spec.parameters(self.start[0])
+            pose = given.get("path_goal" if spec.part.path == "pose" else "pose")
             if pose is not None:
-                found[maker.frame] = Goal(pose, dict(maker.part.options).get("rows", "pose"))
+                found[spec.frame] = Goal(pose, dict(spec.part.options).get("rows", "pose"))
         return found
 
     def changed(self, **simulation: Any) -> Scenario:
@@ -257,15 +257,15 @@ class Scenario:
         elif isinstance(event, CaptureTable):
             closures(event.closures, self.robot)
         elif isinstance(event, ChangeTable):
-            maker = self._changing(event)
+            spec = self._changing(event)
             for name in event.parameters:
-                maker.check_change(name, event.where / "parameters" / name)
+                spec.check_change(name, event.where / "parameters" / name)
         else:
             self._released(event)
 
-    def _changing(self, event: ChangeTable) -> Maker:
+    def _changing(self, event: ChangeTable) -> ControllerSpec:
         """The controller whose parameters change."""
-        known = {maker.part.name: maker for maker in self.controllers}
+        known = {spec.part.name: spec for spec in self.controllers}
         if not known:
             raise event.where.wrong("changes a controller, and there is none")
         if event.controller is None and len(known) > 1:
@@ -305,10 +305,10 @@ class Scenario:
             if isinstance(event, CaptureTable):
                 return Capture(event.at, closures(event.closures, self.robot), event.restitution)
             if isinstance(event, ChangeTable):
-                maker = self._changing(event)
-                values = maker.values(q, event.parameters, event.where / "parameters")
+                spec = self._changing(event)
+                values = spec.values(q, event.parameters, event.where / "parameters")
                 alone = len(self.controllers) == 1
                 return Change(
-                    event.at, {inner_name(maker.part, n, alone): x for n, x in values.items()}
+                    event.at, {inner_name(spec.part, n, alone): x for n, x in values.items()}
                 )
             return Release(event.at, tuple(self._released(event)))

@@ -15,11 +15,11 @@ from phipsi.conventions import WORLD
 from phipsi.model import Builder, Closure, Grasp, Hinge, Loop, Robot, robots
 from phipsi.model.load import load
 from phipsi.model.robots.shapes import box
-from phipsi.scenarios.places import Place
-from phipsi.scenarios.reading import At, ScenarioError, hint
-from phipsi.scenarios.tables import BodyTable, FromFile, GraspTable, Packaged, Start, World
+from phipsi.scenarios.pose_spec import PoseSpec
+from phipsi.scenarios.schema import BodyTable, FromFile, GraspTable, Packaged, Start, World
+from phipsi.scenarios.toml_reader import At, ScenarioError, hint
 from phipsi.simulation import Diverged
-from phipsi.simulation.run import OPEN
+from phipsi.simulation.simulator import OPEN
 from phipsi.spatial import Transform
 from phipsi.spatial import rotation as rot
 
@@ -96,7 +96,7 @@ def _loaded(member: Any, folder: Path) -> Robot:
 def _add_robot(
     builder: Builder, robot: Robot, prefix: str, pose: np.ndarray, free: dict[str, np.ndarray]
 ) -> None:
-    """A robot, its world at a pose; what floats freely is not hung there but put there."""
+    """A robot with its world at a pose; of what floats freely that is the pose at the start."""
     builder.add(robot, prefix=prefix, placement=_transform(pose))
     for h in robot.hinges:
         if h.kind.name == "free" and h.parent == WORLD:
@@ -115,8 +115,8 @@ def _add_body(
         name, member.hinge, member.parent, name, axis=member.axis,
         placement=_transform(np.eye(4) if floating else pose), **given,
     )  # fmt: skip
-    for frame, place in (member.frames or {}).items():
-        builder.frame(prefix + frame, name, placement=_transform(place.pose(np.eye(4))))
+    for frame, spec in (member.frames or {}).items():
+        builder.frame(prefix + frame, name, placement=_transform(spec.pose(np.eye(4))))
     if floating:
         free[name] = pose
 
@@ -173,7 +173,7 @@ def configuration(
     q = q.copy()
     for name, value in (given or {}).items():
         h = known_hinge(robot, name, at / name)
-        if isinstance(value, Place):
+        if isinstance(value, PoseSpec):
             if h.kind.name != "free":
                 raise (at / name).wrong(f"is a pose, but a {h.kind.name} hinge is not free")
             q[h.q] = _coordinates(h, value.pose(_pose(h, q[h.q])))
@@ -191,7 +191,7 @@ def velocity(
     v = v.copy()
     for name, value in (given or {}).items():
         h = known_hinge(robot, name, at / name)
-        if isinstance(value, Place):
+        if isinstance(value, PoseSpec):
             raise (at / name).wrong(f"is a table, needs {_count(h.kind.nv)}")
         v[h.v] = _filled(h, value, h.kind.nv, unit, at / name)
     return v

@@ -4,11 +4,12 @@ from phipsi.simulation.adaptive import ADAPTIVE
 from phipsi.simulation.coordinates import COORDINATES
 from phipsi.simulation.events import Capture, Change, Event, EventError, Failure, Release
 from phipsi.simulation.methods import METHODS
-from phipsi.simulation.motion import Motion, motion
+from phipsi.simulation.motion import StateHistory, motion
 from phipsi.simulation.plant import Limits, limit_forces
-from phipsi.simulation.run import Diverged, Interrupted
 from phipsi.simulation.simulate import rollout, simulate
-from phipsi.simulation.trajectory import Sample, Trajectory, TrajectoryError
+from phipsi.simulation.simulator import Diverged, Interrupted
+from phipsi.simulation.trajectory import Sample, Trajectory
+from phipsi.simulation.trajectory_data import TrajectoryError
 
 __all__ = [
     "ADAPTIVE",
@@ -22,9 +23,9 @@ __all__ = [
     "Failure",
     "Interrupted",
     "Limits",
-    "Motion",
     "Release",
     "Sample",
+    "StateHistory",
     "Trajectory",
     "TrajectoryError",
     "limit_forces",

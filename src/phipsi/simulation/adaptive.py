@@ -1,4 +1,4 @@
-"""Steps of their own choosing: SciPy's integrators on the compiled right-hand side."""
+"""Adaptive steps: SciPy's integrators on the compiled right-hand side."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from typing import Any
 import numpy as np
 
 from phipsi.model import Robot
-from phipsi.simulation.loop import Loop, derivative
+from phipsi.simulation.closed_loop import ClosedLoop, derivative
 
 ADAPTIVE = MappingProxyType(
     {"dop853": "DOP853", "rk45": "RK45", "radau": "Radau", "lsoda": "LSODA"}
 )
-"""Our names of them, and SciPy's."""
+"""Names of the adaptive methods, and SciPy's names of them."""
 RTOL, ATOL = 1e-10, 1e-12
 
 Steps = Callable[[int, int, int], Iterator[tuple[int, np.ndarray, np.ndarray]]]
 
 
 def solve(
-    robot: Robot, loop: Loop, method: str, clock: Any, phase: Any, memory: Any, values: Any,
+    robot: Robot, loop: ClosedLoop, method: str, clock: Any, phase: Any, memory: Any, values: Any,
     masks: tuple[Any, Any],
 ) -> Steps:  # fmt: skip
     """The samples (now, until] of one motion, chunk by chunk: the first one's number, q and v."""

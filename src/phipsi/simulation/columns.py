@@ -9,11 +9,10 @@ import numpy as np
 
 from phipsi.model import Hinge, Robot
 from phipsi.model.hinges import HingeKind
+from phipsi.simulation.trajectory_data import TrajectoryData
 
 if TYPE_CHECKING:
     from pandas import DataFrame
-
-    from phipsi.simulation.trajectory import Trajectory
 
 
 class Label(NamedTuple):
@@ -113,7 +112,7 @@ def _turning(h: Hinge) -> list[bool]:
     return [bool(np.any(np.asarray(column.angular, float))) for column in columns]
 
 
-def states(trajectory: Trajectory) -> Iterator[Column]:
+def states(trajectory: TrajectoryData) -> Iterator[Column]:
     """The columns of q, v and tau."""
     x, robot = trajectory, trajectory.robot
     yield from columns_of(coordinates(robot), x.q)
@@ -121,7 +120,7 @@ def states(trajectory: Trajectory) -> Iterator[Column]:
     yield from columns_of(forces(robot), x.tau)
 
 
-def reported(trajectory: Trajectory) -> Iterator[Column]:
+def reported(trajectory: TrajectoryData) -> Iterator[Column]:
     """The columns of frames and signals."""
     for name, pose in trajectory.frames.items():
         for part, unit, place in POSE:
@@ -130,7 +129,7 @@ def reported(trajectory: Trajectory) -> Iterator[Column]:
         yield from signal(trajectory, name)
 
 
-def signal(trajectory: Trajectory, name: str) -> list[Column]:
+def signal(trajectory: TrajectoryData, name: str) -> list[Column]:
     """The columns of one signal."""
     x, unit = trajectory.signals[name], trajectory.units.get(name, "")
     if x.ndim == len(trajectory.batch) + 1:
@@ -139,7 +138,7 @@ def signal(trajectory: Trajectory, name: str) -> list[Column]:
     return list(columns_of(labels, x))
 
 
-def derived(trajectory: Trajectory) -> Iterator[Column]:
+def derived(trajectory: TrajectoryData) -> Iterator[Column]:
     """The columns of energies, momentum and centre of mass."""
     for label in ENERGIES:
         yield Column(label, getattr(trajectory, label.name))
@@ -158,7 +157,7 @@ def levels(batch: tuple[int, ...]) -> list[str]:
     return ["row"] if len(batch) == 1 else [f"row{k}" for k in range(len(batch))]
 
 
-def dataframe(trajectory: Trajectory) -> DataFrame:
+def dataframe(trajectory: TrajectoryData) -> DataFrame:
     """The table of `Trajectory.to_dataframe`."""
     try:
         import pandas as pd

@@ -22,7 +22,7 @@ from phipsi.algorithms import (
 )
 from phipsi.conventions import WORLD
 from phipsi.model import Builder, Robot
-from phipsi.simulation.plant import System
+from phipsi.simulation.plant import ControlledRobot
 
 
 class Minimal:
@@ -40,7 +40,7 @@ class Minimal:
         """The joint state of (x, w), near q."""
         return x, w
 
-    def change(self, system: System, t: Any, x: Any, w: Any) -> tuple[Any, Any]:
+    def change(self, system: ControlledRobot, t: Any, x: Any, w: Any) -> tuple[Any, Any]:
         """The tangent of x, and ẇ."""
         return w, system.accelerate(t, x, w)
 
@@ -57,7 +57,7 @@ class Diagonal(Minimal):
         """(q, ℓ*ν)"""
         return x, joint_rates(robot, x, w)
 
-    def change(self, system: System, t: Any, x: Any, w: Any) -> tuple[Any, Any]:
+    def change(self, system: ControlledRobot, t: Any, x: Any, w: Any) -> tuple[Any, Any]:
         """β = ℓ*ν and ν̇ = ℓT − C_ν"""
         v = joint_rates(system.robot, x, w)
         tau, external = system.forces(t, x, v)
@@ -83,7 +83,7 @@ class NonMinimal(Minimal):
         angles = [a for h in robot.hinges for a in h.kind.angles or (False,) * h.kind.nq]
         return np.where(angles, at + turns, at), v
 
-    def change(self, system: System, t: Any, x: Any, w: Any) -> tuple[Any, Any]:
+    def change(self, system: ControlledRobot, t: Any, x: Any, w: Any) -> tuple[Any, Any]:
         """V and α of every body from its own state and its neighbours' messages"""
         robot, V = system.robot, w.reshape(system.robot.nb, 6)
         X = poses(self.space(robot), x)

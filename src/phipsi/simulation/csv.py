@@ -21,13 +21,13 @@ import numpy as np
 from phipsi.model import Robot
 from phipsi.model.untrusted import quoted
 from phipsi.simulation import columns as c
-from phipsi.simulation.trajectory import Trajectory, TrajectoryError
+from phipsi.simulation.trajectory_data import T, TrajectoryData, TrajectoryError
 
 TIME = c.Label("t", "s")
 _SIGNAL = re.compile(r"signal\.(?P<name>.+?)(?:\.(?P<part>[0-9]{1,6}))?(?: \[(?P<unit>[^][]*)\])?")
 
 
-def write(x: Trajectory, file: BinaryIO) -> None:
+def write(x: TrajectoryData, file: BinaryIO) -> None:
     """Write a trajectory. Names are quoted and begin with our own words: no program takes one for
     a formula."""
     columns = [*c.states(x), *c.reported(x), *c.derived(x)]
@@ -111,7 +111,7 @@ def _frame(header: list[str]) -> str:
     return name
 
 
-def read(file: BinaryIO, robot: Robot) -> Trajectory:
+def read(file: BinaryIO, robot: Robot, make: type[T]) -> T:
     """Read a trajectory of a robot."""
     try:
         with io.TextIOWrapper(file, encoding="utf-8-sig", newline="") as text:
@@ -135,7 +135,7 @@ def read(file: BinaryIO, robot: Robot) -> Trajectory:
     signals = {
         name: take(shape[0]) if shape else take(1)[..., 0] for name, shape in layout.signals.items()
     }
-    motion = Trajectory(robot, t, q, v, tau, frames, signals, layout.units)
+    motion = make(robot, t, q, v, tau, frames, signals, layout.units)
     stored = header.index("potential_energy [J]") if "potential_energy [J]" in header else None
     if stored is None or not q.size:
         return motion

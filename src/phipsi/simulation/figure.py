@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from phipsi.simulation import columns as c
-from phipsi.simulation.trajectory import Trajectory, TrajectoryError
+from phipsi.simulation.trajectory_data import TrajectoryData, TrajectoryError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -26,7 +26,7 @@ class Panel(NamedTuple):
     columns: list[c.Column]
 
 
-def figure(trajectory: Trajectory, what: list[str], axes: Any) -> Figure:
+def figure(trajectory: TrajectoryData, what: list[str], axes: Any) -> Figure:
     """The figure of `Trajectory.plot`."""
     if trajectory.batch:
         raise TrajectoryError("a batch has no plot; take one row of it, .row(0).plot()")
@@ -59,7 +59,7 @@ def _listed(row: Any) -> list[Any]:
     return [row] if hasattr(row, "plot") else list(row)
 
 
-def _draw(ax: Any, trajectory: Trajectory, panel: Panel) -> None:
+def _draw(ax: Any, trajectory: TrajectoryData, panel: Panel) -> None:
     for k, (label, values) in enumerate(panel.columns):
         style = STYLES[k // COLORS % len(STYLES)]
         name = _plain(label.name)
@@ -75,7 +75,7 @@ def _draw(ax: Any, trajectory: Trajectory, panel: Panel) -> None:
     )  # fmt: skip
 
 
-def _mark(axes: list[Any], trajectory: Trajectory) -> None:
+def _mark(axes: list[Any], trajectory: TrajectoryData) -> None:
     """A line at every event, and what it says above the first panel."""
     for time, _ in trajectory.events:
         for ax in axes:
@@ -87,7 +87,7 @@ def _mark(axes: list[Any], trajectory: Trajectory) -> None:
         axes[0].set_title(_plain("\n".join(said)), loc="left", fontsize="x-small", color="0.3")
 
 
-def _panels(trajectory: Trajectory, what: str) -> list[Panel]:
+def _panels(trajectory: TrajectoryData, what: str) -> list[Panel]:
     """The panels of a quantity: one for each unit, in the order of its columns."""
     columns = _columns(trajectory, what)
     units = list(dict.fromkeys(column.label.unit for column in columns))
@@ -96,7 +96,7 @@ def _panels(trajectory: Trajectory, what: str) -> list[Panel]:
     return [Panel(what, unit, list(group)) for unit, group in grouped]
 
 
-def _columns(trajectory: Trajectory, what: str) -> list[c.Column]:
+def _columns(trajectory: TrajectoryData, what: str) -> list[c.Column]:
     x, robot = trajectory, trajectory.robot
     if what in x.signals:
         return c.signal(x, what)

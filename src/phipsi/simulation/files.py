@@ -19,10 +19,11 @@ import numpy as np
 
 from phipsi.model import ModelError, Robot
 from phipsi.model.files import atomic
-from phipsi.model.json import from_json, to_json
+from phipsi.model.json import to_json
+from phipsi.model.robot import from_json
 from phipsi.model.untrusted import quoted
 from phipsi.simulation import csv
-from phipsi.simulation.trajectory import Trajectory, TrajectoryError
+from phipsi.simulation.trajectory_data import T, TrajectoryData, TrajectoryError
 
 VERSION = 1
 """The version of the `.npz` files that this library writes and reads."""
@@ -33,15 +34,15 @@ MAX_MEMBERS = 10_000
 SUFFIXES = (".npz", ".csv")
 
 
-def save(trajectory: Trajectory, path: str | os.PathLike[str]) -> None:
+def save(trajectory: TrajectoryData, path: str | os.PathLike[str]) -> None:
     """Write a trajectory; the suffix says how."""
     write = _write_npz if _suffix(path) == ".npz" else csv.write
     with atomic(path) as file:
         write(trajectory, file)
 
 
-def load(path: str | os.PathLike[str], robot: Robot | None = None) -> Trajectory:
-    """Read a trajectory; the suffix says how."""
+def load(path: str | os.PathLike[str], robot: Robot | None, make: type[T]) -> T:
+    """Read a trajectory of the class `make`; the suffix says how."""
     suffix, shown = _suffix(path), quoted(str(path), 200)
     if suffix == ".csv" and robot is None:
         raise TrajectoryError(f"{shown} is CSV, which holds no robot; give it, robot=...")
@@ -49,9 +50,9 @@ def load(path: str | os.PathLike[str], robot: Robot | None = None) -> Trajectory
     try:
         with open(path, "rb") as file:
             return (
-                _read_npz(file, robot)
+                _read_npz(file, robot, make)
                 if robot is None or suffix == ".npz"
-                else csv.read(file, robot)
+                else csv.read(file, robot, make)
             )
     except (TrajectoryError, ModelError) as error:
         raise TrajectoryError(f"{shown}: {error}") from None
@@ -85,7 +86,7 @@ def _check_regular(path: str | os.PathLike[str], shown: str) -> None:
 # ---- npz ---------------------------------------------------------------------------------------
 
 
-def _write_npz(x: Trajectory, file: BinaryIO) -> None:
+def _write_npz(x: TrajectoryData, file: BinaryIO) -> None:
     about = {
         "phipsi_trajectory": VERSION,
         "method": x.method,
@@ -104,7 +105,7 @@ def _write_npz(x: Trajectory, file: BinaryIO) -> None:
     np.savez(file, **arrays)
 
 
-def _read_npz(file: BinaryIO, robot: Robot | None) -> Trajectory:
+def _read_npz(file: BinaryIO, robot: Robot | None, make: type[T]) -> T:
     arrays = _arrays(file)
     about = _about(arrays)
     for name in ("t", "q", "v", "tau", "dt", "event_times", "robot"):
@@ -118,7 +119,7 @@ def _read_npz(file: BinaryIO, robot: Robot | None) -> Trajectory:
     times, dt, units = arrays["event_times"], arrays["dt"], about.get("units")
     if times.shape != (len(names["events"]),) or dt.shape or not isinstance(units, dict):
         raise TrajectoryError("events, dt or units are damaged")
-    return Trajectory(
+    return make(
         from_json(_text(arrays, "robot")) if robot is None else robot,
         *(arrays[name] for name in ("t", "q", "v", "tau")),
         frames=given["frames"],

@@ -15,7 +15,7 @@ from phipsi.model import Robot
 from phipsi.operators import beta, mass_dot
 from phipsi.operators.lowering.program import compute
 from phipsi.simulation.coordinates import Minimal
-from phipsi.simulation.plant import System
+from phipsi.simulation.plant import ControlledRobot
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def runge(tableau: Tableau, chart: Embedded) -> Step:
     """The step of a tableau."""
 
     def step(
-        system: System, coordinates: Minimal, t: Any, h: Any, q: Any, v: Any
+        system: ControlledRobot, coordinates: Minimal, t: Any, h: Any, q: Any, v: Any
     ) -> tuple[Any, Any]:
         space = coordinates.space(system.robot)
         x, w = coordinates.enter(system.robot, q, v)
@@ -113,14 +113,16 @@ def _sum(h: Any, weights: Any, terms: list[Any], zero: Any) -> Any:
 # ---- semi-implicit Euler ------------------------------------------------------------------------
 
 
-def euler(system: System, coordinates: Minimal, t: Any, h: Any, q: Any, v: Any) -> tuple[Any, Any]:
+def euler(
+    system: ControlledRobot, coordinates: Minimal, t: Any, h: Any, q: Any, v: Any
+) -> tuple[Any, Any]:
     """v⁺ = v + hβ̇, then q⁺ = q exp(hv⁺)"""
     v = v + h * system.accelerate(t, q, v)
     return system.robot.integrate(q, h * v), v
 
 
 def implicit(
-    system: System, coordinates: Minimal, t: Any, h: Any, q: Any, v: Any
+    system: ControlledRobot, coordinates: Minimal, t: Any, h: Any, q: Any, v: Any
 ) -> tuple[Any, Any]:
     """The same with springs and dampers taken at the end of the step, to first order"""
     return euler(system.softened(h, q, v), coordinates, t, h, q, v)
@@ -147,7 +149,7 @@ def preserving(weights: tuple[float, ...]) -> Step:
     """
 
     def step(
-        system: System, coordinates: Minimal, t: Any, h: Any, q: Any, v: Any, p: Any
+        system: ControlledRobot, coordinates: Minimal, t: Any, h: Any, q: Any, v: Any, p: Any
     ) -> tuple[Any, Any, Any]:
         def substep(state: Any, part: Any) -> tuple[Any, Any]:
             t, q, v, p = state
@@ -162,7 +164,9 @@ def preserving(weights: tuple[float, ...]) -> Step:
     return step
 
 
-def _variational(system: System, t: Any, h: Any, q: Any, v: Any, p: Any) -> tuple[Any, Any, Any]:
+def _variational(
+    system: ControlledRobot, t: Any, h: Any, q: Any, v: Any, p: Any
+) -> tuple[Any, Any, Any]:
     robot, here = system.robot, system.robot.outboard(q, p)
 
     def meet(rate: Any, _: Any) -> tuple[Any, Any]:
@@ -176,7 +180,7 @@ def _variational(system: System, t: Any, h: Any, q: Any, v: Any, p: Any) -> tupl
     return q, rates_of(system, q, robot.outboard(q, p)), p
 
 
-def _impulse(system: System, t: Any, q: Any, v: Any) -> tuple[Any, Any]:
+def _impulse(system: ControlledRobot, t: Any, q: Any, v: Any) -> tuple[Any, Any]:
     """q, and g = 𝓜̇β − ad*_β p − C + T; of a free base what comes from outside alone."""
     robot = system.robot
     tau, external = system.forces(t, q, v)
@@ -194,7 +198,7 @@ def floating_roots(robot: Robot) -> np.ndarray:
     return robot.mask(*(h.name for h in roots if h.kind.name == "free" and not np.any(h.armature)))
 
 
-def rates_of(system: System, q: Any, p: Any) -> Any:
+def rates_of(system: ControlledRobot, q: Any, p: Any) -> Any:
     """β with 𝓜β = p; zero where locked, whatever p is there."""
     if system.locked is None:
         return mass_matrix_solve(system.robot, q, p)

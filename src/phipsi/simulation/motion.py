@@ -12,15 +12,15 @@ from phipsi.algorithms import mass_matrix_product
 from phipsi.model import Closure, Robot
 from phipsi.programs import ROBOT, Parameter, Program
 from phipsi.simulation.clock import clock_of
-from phipsi.simulation.law import SUPPLIED, Law, law_of
-from phipsi.simulation.loop import Loop, advance
+from phipsi.simulation.closed_loop import ClosedLoop, advance
+from phipsi.simulation.controller import SUPPLIED, BoundController, program_of
 from phipsi.simulation.methods import METHODS
 from phipsi.simulation.plant import Limits, plant_of
-from phipsi.simulation.run import check_method
+from phipsi.simulation.simulator import check_method
 
 
-class Motion(NamedTuple):
-    """A motion at N + 1 times, the start included: q (…, N + 1, nq), v (…, N + 1, nv)."""
+class StateHistory(NamedTuple):
+    """The states at N + 1 times, the start included: q (…, N + 1, nq), v (…, N + 1, nv)."""
 
     q: Any
     v: Any
@@ -39,7 +39,7 @@ def motion(
     actuators: bool = True,
     closures: Sequence[Closure] = (),
     stabilisation: float = 10.0,
-) -> Program[..., Motion]:
+) -> Program[..., StateHistory]:
     """The rollout of a controller as a program of (robot, q, v, parameters of the controller).
 
     Arguments as in `rollout`. What it is for: gradients through time, `motion(…).derivative(…)` or
@@ -57,7 +57,7 @@ def motion(
     >>> height.derivative(wrt="v")(robot, q, v).shape
     (2,)
     """
-    clock, law = clock_of(duration, dt, every), law_of(controller)
+    clock, law = clock_of(duration, dt, every), program_of(controller)
     plant = plant_of(passive, limits, actuators, closures, stabilisation)
     check_method(method, coordinates, bool(plant.closures))
     if method not in METHODS:
@@ -68,7 +68,7 @@ def motion(
     own = [p for name, p in known.items() if name not in SUPPLIED]
     has_memory = "memory" in known
 
-    def run(robot: Robot, q: Any, v: Any, **values: Any) -> Motion:
+    def run(robot: Robot, q: Any, v: Any, **values: Any) -> StateHistory:
         memory = values.pop("memory") if has_memory else None
         options, arrays = [], {}
         for name, x in values.items():
@@ -83,13 +83,14 @@ def motion(
         p = None
         if METHODS[method].carries_momentum:
             p = robot.inboard(q, mass_matrix_product(robot, q, v))
-        loop = Loop(Law(law, tuple(options), layout), plant, method, coordinates)
+        bound = BoundController(law, tuple(options), layout)
+        loop = ClosedLoop(bound, plant, method, coordinates)
         q, v, *_ = advance(
             robot, q, v, 0.0, clock.dt, p, memory,
             parameters=np.concatenate(packed) if packed else None,
             loop=loop, count=clock.samples, every=clock.every,
         )  # fmt: skip
-        return Motion(q, v)
+        return StateHistory(q, v)
 
     def verify(result: Any, args: Any, kwargs: Any) -> Any:
         """Where the controller refuses its parameters, so does the motion."""

@@ -106,8 +106,8 @@ class Plant:
 
 
 @dataclass(frozen=True)
-class System:
-    """A robot with its plant and its controller, inside a trace: what makes it accelerate."""
+class ControlledRobot:
+    """A robot with its plant and its controller, inside a trace: its forces and accelerations."""
 
     robot: Robot
     plant: Plant
@@ -124,7 +124,7 @@ class System:
         """β̇."""
         return self.plant.accelerate(self.robot, q, v, *self.forces(t, q, v), self.locked)
 
-    def softened(self, dt: Any, q: Any, v: Any) -> System:
+    def softened(self, dt: Any, q: Any, v: Any) -> ControlledRobot:
         """The robot with springs and dampers taken at the end of a step, to first order:
         armature A + hB + h²K, force −B v − K(δ + h v) (theory of linearly implicit steps)."""
         if not self.plant.passive:

@@ -13,7 +13,7 @@ from phipsi.simulation.clock import clock_of
 from phipsi.simulation.events import Event, Phase
 from phipsi.simulation.methods import METHODS
 from phipsi.simulation.plant import Limits, Plant, plant_of
-from phipsi.simulation.run import Progress, Run
+from phipsi.simulation.simulator import Progress, Simulator
 from phipsi.simulation.trajectory import Trajectory
 
 MOST = 1 << 24
@@ -71,11 +71,12 @@ def simulate(
     clock = clock_of(duration, dt, every)
     plant = plant_of(passive, limits, actuators, closures, stabilisation)
     phase = _start(robot, q0, v0, plant, parameters)
-    run = Run(robot, controller, clock, method, coordinates, dict(external or {}), memory)
+    loads = dict(external or {})
+    simulator = Simulator(robot, controller, clock, method, coordinates, loads, memory)
     pending = _sorted(robot, events)
-    run.check(phase, pending)
+    simulator.check(phase, pending)
     names = (frames,) if isinstance(frames, str) else tuple(frames)
-    return run.through(phase, pending, names, progress)
+    return simulator.through(phase, pending, names, progress)
 
 
 def rollout(
@@ -114,8 +115,9 @@ def rollout(
     clock = clock_of(duration, dt, every)
     plant = plant_of(passive, limits, actuators, closures, stabilisation)
     phase = _start(robot, q0, v0, plant, parameters)
-    run = Run(robot, controller, clock, method, coordinates, dict(external or {}), memory)
-    run.check(phase, [])
+    loads = dict(external or {})
+    simulator = Simulator(robot, controller, clock, method, coordinates, loads, memory)
+    simulator.check(phase, [])
     if method not in METHODS:
         raise ValueError(f"rollout: {method!r} chooses its own steps; use one of {_names(METHODS)}")
     size = clock.samples * (robot.nq + robot.nv)
@@ -124,7 +126,7 @@ def rollout(
             f"rollout: {clock.samples} samples of {robot.nq + robot.nv} numbers are too many for "
             f"one kernel; pass every={ceil(size / MOST) * every}, or use simulate"
         )
-    return run.at_once(phase, signals)
+    return simulator.at_once(phase, signals)
 
 
 # ---- what is asked ------------------------------------------------------------------------------

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
-from types import MappingProxyType
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 
-from phipsi.algorithms import center_of_mass, frame_pose, kinetic_energy, momentum, potential_energy
+from phipsi.algorithms import frame_pose
 from phipsi.model import Robot
+from phipsi.simulation import columns, figure, files
+from phipsi.simulation.trajectory_data import TrajectoryData, TrajectoryError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from pandas import DataFrame
-
-
-class TrajectoryError(ValueError):
-    """A trajectory, or a file of one, is wrong; the message says what, where, and what to do."""
 
 
 class Sample(NamedTuple):
@@ -35,7 +31,7 @@ class Sample(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Trajectory:
+class Trajectory(TrajectoryData):
     """A motion at N instants; … is the batch. SI units, layouts as in `phipsi.conventions`.
 
     Everything is float64 and read-only. Energies and momentum are computed when first asked for.
@@ -52,110 +48,7 @@ class Trajectory:
     (array([1.5, 3. ]), (2, 6))
     """
 
-    robot: Robot
-    t: np.ndarray
-    """The instants, (N,) [s]; two samples may share one, before and after an impact."""
-    q: np.ndarray
-    """Configurations, (…, N, nq)."""
-    v: np.ndarray
-    """Velocities, (…, N, nv)."""
-    tau: np.ndarray
-    """Joint forces of the controller, after limits, (…, N, nv)."""
-    frames: Mapping[str, np.ndarray] = field(default_factory=dict)
-    """Poses of the frames asked for, (…, N, 4, 4); `frame` gives that of any."""
-    signals: Mapping[str, np.ndarray] = field(default_factory=dict)
-    """What the controller and closures reported, (…, N) or (…, N, k)."""
-    units: Mapping[str, str] = field(default_factory=dict)
-    """The units of signals, where known."""
-    events: tuple[tuple[float, str], ...] = ()
-    """What happened: the time [s], and one sentence."""
-    method: str = ""
-    """The method of integration."""
-    dt: float = float("nan")
-    """Its step [s]."""
-    passive: bool = True
-    """Whether the springs of hinges acted: their energy is then potential energy."""
-
-    def __post_init__(self) -> None:
-        t, q = _frozen("t", self.t), _frozen("q", self.q)
-        if t.ndim != 1 or not np.isfinite(t).all() or (np.diff(t) < 0).any():
-            raise TrajectoryError(
-                f"t has shape {t.shape}; it needs (N,) finite times, none earlier than the last"
-            )
-        lead = (*q.shape[:-2], len(t))
-        arrays = {"t": t, "q": _shaped("q", q, lead, (self.robot.nq,))}
-        for name in ("v", "tau"):
-            given = _frozen(name, getattr(self, name))
-            arrays[name] = _shaped(name, given, lead, (self.robot.nv,))
-        frames = {
-            self.robot.frame(name).name: _shaped(f"frame {name!r}", _frozen(name, x), lead, (4, 4))
-            for name, x in self.frames.items()
-        }
-        signals = {name: _signal(name, x, lead) for name, x in self.signals.items()}
-        units = {str(name): str(unit) for name, unit in self.units.items() if unit}
-        for name in units:
-            if name not in signals:
-                raise TrajectoryError(f"units has {name!r}, which is none of the signals")
-        more = {"frames": frames, "signals": signals, "units": units}
-        arrays |= {name: MappingProxyType(value) for name, value in more.items()}
-        events = tuple((float(time), str(text)) for time, text in self.events)
-        for name, value in (*arrays.items(), ("events", events), ("dt", float(self.dt))):
-            object.__setattr__(self, name, value)
-
-    # ---- what follows from the states ----------------------------------------------------------
-
-    @cached_property
-    def kinetic_energy(self) -> np.ndarray:
-        """½ v*𝓜v, (…, N) [J]."""
-        return np.asarray(kinetic_energy(self.robot, self.q, self.v))
-
-    @cached_property
-    def potential_energy(self) -> np.ndarray:
-        """Of gravity, zero at the world's origin, and of the springs, ½ δ*Kδ, (…, N) [J]."""
-        gravity = np.asarray(potential_energy(self.robot, self.q))
-        stiffness = self.robot.joint_data("stiffness")
-        if not self.passive or not stiffness.any():
-            return gravity
-        travel = self.robot.difference(self.robot.joint_data("rest"), self.q)
-        play = 0.5 * self.robot.joint_data("backlash")
-        travel = travel - np.clip(travel, -play, play)
-        return gravity + 0.5 * (stiffness * travel**2).sum(-1)
-
-    @cached_property
-    def energy(self) -> np.ndarray:
-        """Kinetic and potential energy, (…, N) [J]."""
-        return self.kinetic_energy + self.potential_energy
-
-    @cached_property
-    def momentum(self) -> np.ndarray:
-        """[angular; linear] about the world's origin, (…, N, 6) [N·m·s, N·s]."""
-        return np.asarray(momentum(self.robot, self.q, self.v))
-
-    @cached_property
-    def center_of_mass(self) -> np.ndarray:
-        """In the world, (…, N, 3) [m]."""
-        return np.asarray(center_of_mass(self.robot, self.q))
-
-    def frame(self, name: str) -> np.ndarray:
-        """The pose of any frame or body in the world, (…, N, 4, 4)."""
-        if name in self.frames:
-            return self.frames[name]
-        return np.asarray(frame_pose(self.robot, self.q, self.robot.frame(name).name))
-
     # ---- parts ---------------------------------------------------------------------------------
-
-    @property
-    def batch(self) -> tuple[int, ...]:
-        """The shape of the batch."""
-        return self.q.shape[:-2]
-
-    @property
-    def duration(self) -> float:
-        """From the first instant to the last [s]."""
-        return float(self.t[-1] - self.t[0]) if len(self) else 0.0
-
-    def __len__(self) -> int:
-        return len(self.t)
 
     def __iter__(self) -> Iterator[Sample]:
         return (self[i] for i in range(len(self)))
@@ -255,23 +148,17 @@ class Trajectory:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a file that appears complete or not at all: `.npz` (everything, the robot too) or
         `.csv` (the numbers, for other programs: no events, method and step)."""
-        from phipsi.simulation.files import save
-
-        save(self, path)
+        files.save(self, path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], robot: Robot | None = None) -> Trajectory:
         """Read what `save` wrote, bit for bit; a `.csv` needs the robot."""
-        from phipsi.simulation.files import load
-
-        return load(path, robot)
+        return files.load(path, robot, cls)
 
     def to_dataframe(self) -> DataFrame:
         """A pandas table with a row per sample and named columns, as "q.elbow"; the index is t, of
         a batch its rows and t. The units are in `.attrs["units"]`."""
-        from phipsi.simulation.columns import dataframe
-
-        return dataframe(self)
+        return columns.dataframe(self)
 
     def plot(
         self, what: str | Sequence[str] = ("q", "v", "tau", "energy"), axes: Any = None
@@ -281,9 +168,7 @@ class Trajectory:
         `what`: "q", "v", "tau", "energy", "momentum", "center_of_mass", and the names of frames
         (their positions) and signals. `axes`: as many of yours as there are panels.
         """
-        from phipsi.simulation.figure import figure
-
-        return figure(self, [what] if isinstance(what, str) else list(what), axes)
+        return figure.figure(self, [what] if isinstance(what, str) else list(what), axes)
 
     def __repr__(self) -> str:
         times = f" from {self.t[0]:g} to {self.t[-1]:g} s" if len(self) else ""
@@ -309,26 +194,3 @@ class Trajectory:
 def _largest(x: np.ndarray) -> float:
     """The number of largest size."""
     return float(x.flat[np.abs(x).argmax()])
-
-
-def _frozen(name: str, x: Any) -> np.ndarray:
-    """x as a read-only array of float64."""
-    try:
-        view = np.asarray(x, np.float64).view()
-    except (TypeError, ValueError):
-        raise TrajectoryError(f"{name} is no array of real numbers") from None
-    view.flags.writeable = False
-    return view
-
-
-def _shaped(name: str, x: np.ndarray, lead: tuple[int, ...], core: tuple[int, ...]) -> np.ndarray:
-    if x.shape != (*lead, *core):
-        raise TrajectoryError(f"{name} has shape {x.shape}, needs {(*lead, *core)}")
-    return x
-
-
-def _signal(name: str, x: Any, lead: tuple[int, ...]) -> np.ndarray:
-    if not isinstance(name, str) or not name or not name.isprintable():
-        raise TrajectoryError(f"a signal is called {name!r}; it needs a printable name")
-    x = _frozen(f"signal {name!r}", x)
-    return _shaped(f"signal {name!r}", x, lead, x.shape[len(lead) :][:1])

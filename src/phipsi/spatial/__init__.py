@@ -5,13 +5,13 @@ Vectors are NumPy object arrays of scalars; symmetric blocks are symmetric by co
 
 from phipsi.spatial.compliance import Compliance
 from phipsi.spatial.factor import Inverse, Pivot, SemiPivot, SingularError
+from phipsi.spatial.givens import Givens, Rotation
 from phipsi.spatial.hinge_map import ForceBasis, Gain, HingeMap, MotionBasis
 from phipsi.spatial.inertia import ArticulatedInertia, SpatialInertia
 from phipsi.spatial.joined import Joined
 from phipsi.spatial.rigid_motion import RigidMotion
 from phipsi.spatial.roots import NoRoot, check_root, root_of
 from phipsi.spatial.transform import Transform, TransposedTransform
-from phipsi.spatial.turns import Rotation, Turn
 from phipsi.spatial.vectors import Force, Motion
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "Force",
     "ForceBasis",
     "Gain",
+    "Givens",
     "HingeMap",
     "Inverse",
     "Joined",
@@ -34,7 +35,6 @@ __all__ = [
     "SpatialInertia",
     "Transform",
     "TransposedTransform",
-    "Turn",
     "check_root",
     "root_of",
 ]

@@ -1,4 +1,4 @@
-"""Compliance: what makes motions of forces, the inverse of an inertia."""
+"""Compliance: the inverse of an inertia, which maps forces to motions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Compliance:
 
     @classmethod
     def zero(cls) -> Compliance:
-        """What does not yield, such as the world."""
+        """The compliance of what cannot move, such as the world."""
         nothing = symmetric(*[0.0] * 6)
         return cls(nothing, nothing, nothing)
 
@@ -43,7 +43,7 @@ class Compliance:
         return Compliance(moved.M, moved.C.T, moved.J)
 
     def yielding(self, H: HingeMap) -> Compliance:
-        """Υ + H*H: it yields by one unit more along every freedom of a hinge."""
+        """Υ + H*H: a unit compliance more along every freedom of a hinge."""
         Y = self.matrix
         for a in (h.array for h in H.T.columns):
             for row in range(6):

@@ -224,5 +224,5 @@ class Inverse(Generic[X, Y]):
     kind: type[Y]
 
     def __matmul__(self, vector: X) -> Y:
-        """What the matrix makes this vector of."""
+        """A⁻¹ x, A the factored matrix."""
         return self.kind.of(self.pivot.solve(vector.array))

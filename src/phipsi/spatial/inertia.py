@@ -8,6 +8,7 @@ from typing import Any, overload
 import numpy as np
 
 from phipsi.spatial.factor import Inverse, Pivot
+from phipsi.spatial.givens import Rotation
 from phipsi.spatial.hinge_map import ForceBasis, Gain, HingeMap, MotionBasis
 from phipsi.spatial.rigid_motion import RigidMotion
 from phipsi.spatial.rotation import (
@@ -22,12 +23,11 @@ from phipsi.spatial.rotation import (
     vector,
     zero,
 )
-from phipsi.spatial.turns import Rotation
 from phipsi.spatial.vectors import Force, Motion
 
 
 class Inertia:
-    """What every inertia can do: make forces of motions."""
+    """Base of the inertias, which map motions to forces."""
 
     __slots__ = ()
 
@@ -197,7 +197,7 @@ class ArticulatedInertia(Inertia):
         return ArticulatedInertia(P[:3, :3], P[:3, 3:], P[3:, 3:])
 
     def turning(self, Delta: Motion) -> ArticulatedInertia:
-        """crf(Δ)P − P ad(Δ): how P changes for one who sees it turn and slide with Δ."""
+        """crf(Δ)P − P ad(Δ): the rate of an inertia that is carried along with the motion Δ."""
         w, v = skew(Delta.angular), skew(Delta.linear)
         J, M, C = w @ self.J + v @ self.C.T, w @ self.M, w @ self.C + v @ self.M
         return ArticulatedInertia(symmetric_sum(J), C - self.C @ w, symmetric_sum(M))

@@ -1,4 +1,4 @@
-"""Two inertias that meet at a body: what its hinge moves, and all the rest."""
+"""The inertias on both sides of a hinge, added at the body that it moves."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from phipsi.spatial.vectors import Force, Motion
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """Λ = P + S of a body: P hangs on the hinge H with the gain G and is P⁺ when that is released,
-    S is all that the hinge connects it to."""
+    """Λ = P + S of a body: P is the inertia outboard of the hinge H, whose gain is G, and P⁺ what
+    remains of it when the hinge is free; S is the inertia inboard of the hinge."""
 
     P: ArticulatedInertia
     S: ArticulatedInertia

@@ -14,8 +14,8 @@ SWEEPS = {0: 0, 1: 0, 2: 1, 3: 5, 4: 6, 5: 7, 6: 8}
 
 
 class SymmetricRoot:
-    """D½ = Q s Q* of D = Q s² Q* (r × r, positive definite): what `Pivot` says of its lower
-    triangular root, said of the symmetric one.
+    """D½ = Q s Q* of D = Q s² Q* (r × r, positive definite), with the methods that `Pivot` has for
+    its lower triangular root.
 
     The eigenvectors by Jacobi rotations, a fixed number of them, so that it can be traced.
     """
@@ -55,7 +55,7 @@ class SymmetricRoot:
 
 
 def _rotate(A: Any, Q: Any, i: int, j: int) -> None:
-    """Turn the i-th and j-th axes so that A, symmetric, has nothing between them; so Q too."""
+    """The Jacobi rotation of the axes i and j that makes A[i, j] zero, of A and of Q."""
     d, a = A[j, j] - A[i, i], 2.0 * A[i, j]
     size = np.abs(d) + np.sqrt(d * d + a * a)
     t = np.where(d < 0.0, -a, a) / np.where(size == 0.0, 1.0, size)
@@ -67,7 +67,7 @@ def _rotate(A: Any, Q: Any, i: int, j: int) -> None:
 
 
 class NoRoot:
-    """In the place of a root: all stays as it is."""
+    """The identity in place of a root."""
 
     def root(self, x: Any) -> Any:
         """x."""

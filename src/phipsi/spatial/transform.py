@@ -7,11 +7,11 @@ from typing import Any, overload
 
 import numpy as np
 
+from phipsi.spatial.givens import Rotation
 from phipsi.spatial.hinge_map import ForceBasis
 from phipsi.spatial.inertia import ArticulatedInertia, SpatialInertia
 from phipsi.spatial.rigid_motion import RigidMotion
 from phipsi.spatial.rotation import Matrix, Vector, cross, identity, scalars, zero
-from phipsi.spatial.turns import Rotation
 from phipsi.spatial.vectors import Force, Motion
 
 
@@ -62,13 +62,13 @@ class Transform:
         return Transform(back @ other.R, back @ (other.position - self.position))
 
     def followed(self, other: Transform) -> Transform:
-        """The composition with another transform, turns kept apart."""
+        """The composition with another transform, its rotation not multiplied out."""
         return Transform(self.R.followed(other.R), self.point(other.position))
 
     @property
     def turned(self) -> Transform:
-        """The same pose, its rotation of numbers as three turns about z, x and z."""
-        return Transform(self.R.apart, self.position)
+        """The same pose, its rotation of numbers as Givens rotations about z, x and z."""
+        return Transform(self.R.euler_zxz, self.position)
 
     @property
     def T(self) -> TransposedTransform:

@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from phipsi.model.builder import Builder
-from phipsi.model.robot import Robot
+from phipsi.model.robot import Builder, Robot
 from phipsi.model.robots.options import at_least
 from phipsi.model.robots.shapes import Link, X, Y, Z, cylinder, limb
 from phipsi.spatial import Transform

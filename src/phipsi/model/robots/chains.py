@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from phipsi.model.builder import Builder
+from phipsi.model.errors import ModelError
 from phipsi.model.hinges import KINDS
-from phipsi.model.robot import ModelError, Robot
+from phipsi.model.robot import Builder, Robot
 from phipsi.model.robots.options import at_least, one_of
 from phipsi.model.robots.shapes import X, Y, Z, box, cylinder
 

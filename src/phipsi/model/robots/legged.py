@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from math import pi
 
-from phipsi.model.builder import Builder
-from phipsi.model.robot import Robot
+from phipsi.model.robot import Builder, Robot
 from phipsi.model.robots.shapes import Link, X, Y, Z, box, limb, sphere
 from phipsi.spatial import Transform
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from phipsi.model.robot import ModelError
+from phipsi.model.errors import ModelError
 
 
 def at_least(robot: str, option: str, value: int, least: int) -> None:

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple, TypedDict
 import numpy as np
 from numpy.typing import ArrayLike
 
-from phipsi.model.builder import Builder
-from phipsi.model.robot import INF, Robot
+from phipsi.model.parts import INF
+from phipsi.model.robot import Builder, Robot
 
 X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 

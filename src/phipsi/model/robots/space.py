@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from phipsi.model.builder import Builder
-from phipsi.model.robot import Robot
+from phipsi.model.robot import Builder, Robot
 from phipsi.model.robots.arms import seven_axis_arm
 from phipsi.model.robots.shapes import X, Y, Z, box, cylinder, sphere
 from phipsi.spatial import Transform

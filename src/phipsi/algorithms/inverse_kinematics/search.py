@@ -1,4 +1,4 @@
-"""Inverse kinematics: a batch of descents, those that fail from other starts again."""
+"""Inverse kinematics of a batch: Newton iterations, where they fail from other starts again."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from phipsi.algorithms.descent import Descent, descend, outboard
-from phipsi.algorithms.targets import (
+from phipsi.algorithms.inverse_kinematics.newton import Descent, descend, sum_outboard
+from phipsi.algorithms.inverse_kinematics.problem import (
     Problem,
-    Solution,
     common_batch,
     count,
     positive,
     problem,
 )
+from phipsi.algorithms.inverse_kinematics.solution import Solution
 from phipsi.compile import current
 from phipsi.model import Robot
 from phipsi.sweeps import forest
@@ -131,7 +131,7 @@ def starts(
     where they move none of the frames."""
     q, _ = robot.random_state(seed, (count,))
     x = forest(robot, robot.neutral(), x=np.zeros(robot.nv))
-    moves = outboard(x, dict.fromkeys(frames, 1.0)).astype(float) > 0.0
+    moves = sum_outboard(x, dict.fromkeys(frames, 1.0)).astype(float) > 0.0
     return q, np.where(robot.rates < 0, LOOSE, 1.0) * moves
 
 

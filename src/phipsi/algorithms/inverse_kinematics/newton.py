@@ -1,4 +1,4 @@
-"""The descent of inverse kinematics: damped Newton steps, each a Gram solve in O(N)."""
+"""The iteration of inverse kinematics: damped Newton steps, each a Gram solve in O(N)."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from phipsi.algorithms.inverse_kinematics.problem import Tasks
 from phipsi.algorithms.kinematics import frame_of, motion_of, posed, resolved, weighted
 from phipsi.algorithms.newton_euler import collect
-from phipsi.algorithms.targets import Tasks
 from phipsi.compile import repeat
 from phipsi.model import Robot
 from phipsi.programs import program
@@ -29,9 +29,9 @@ STILL = 1e-6
 # ---- one frame and its target -------------------------------------------------------------------
 
 
-class Miss(NamedTuple):
-    """What a frame misses of its target: the weight W of its motion, the pull f = We of the motion
-    e still to make, both in its own axes; ½ e*We, |e| in position [m] and rotation [rad]."""
+class Residual(NamedTuple):
+    """The error e of a frame, the motion to its target: the weight W and the force f = We, both in
+    the axes of the frame; the energy ½ e*We, |e| in position [m] and rotation [rad]."""
 
     W: ArticulatedInertia
     f: Force
@@ -40,8 +40,8 @@ class Miss(NamedTuple):
     rotation: Any
 
 
-def miss(X: Transform, target: Transform, rows: Sequence[bool], w: Any) -> Miss:
-    """The miss of a frame at X in the rows [angular; linear] that count, with their weights w.
+def residual(X: Transform, target: Transform, rows: Sequence[bool], w: Any) -> Residual:
+    """The residual of a frame at X in the rows [angular; linear] that count, with their weights w.
 
     The linear part is e = R*(p' − p), and moves with the turning frame: ė = −(v + ω × e) is that of
     the frame's point at the target. If all its rows count alike that is the same as in axes at
@@ -57,7 +57,7 @@ def miss(X: Transform, target: Transform, rows: Sequence[bool], w: Any) -> Miss:
     W = ArticulatedInertia(zero, zero, L).shifted(there)
     W = W + ArticulatedInertia(rot.symmetric_product(B.T @ A, B), zero, zero)
     f = Force(B.T @ (A @ turn) + rot.cross(there, pull), pull)
-    return Miss(W, f, 0.5 * (turn @ (A @ turn) + step @ pull), _norm(step), _norm(turn))
+    return Residual(W, f, 0.5 * (turn @ (A @ turn) + step @ pull), _norm(step), _norm(turn))
 
 
 def _turn(R: Any, rows: Sequence[bool]) -> tuple[Any, Any]:
@@ -85,32 +85,32 @@ def _norm(x: Any) -> Any:
     return np.sqrt(x @ x)
 
 
-def lengthen(k: Any, parent: Any) -> dict[str, Any]:
-    """Length of the links from the world to here"""
+def chain_length(k: Any, parent: Any) -> dict[str, Any]:
+    """Length of the links from the world to the body"""
     return {"length": parent.length + _norm(k.hinge.placement.position)}
 
 
-def pulled(k: Any) -> dict[str, Any]:
-    """The pull on a body as a load"""
+def frame_load(k: Any) -> dict[str, Any]:
+    """The force on a body from its targets"""
     return {"load": k.f_ext}
 
 
-def bear(k: Any, children: Children) -> dict[str, Any]:
-    """E = own + Σ E, and for each freedom"""
-    held = children.sum(lambda c: c.held, k.own)
-    return {"held": held, "borne": held * np.ones(len(k.x))}
+def accumulate(k: Any, children: Children) -> dict[str, Any]:
+    """E = own + Σ E, repeated for each freedom"""
+    total = children.sum(lambda c: c.total, k.own)
+    return {"total": total, "each": total * np.ones(len(k.x))}
 
 
-def outboard(x: Forest, values: Mapping[str, Any]) -> Any:
+def sum_outboard(x: Forest, values: Mapping[str, Any]) -> Any:
     """For each freedom the sum of the values of the frames that it moves, (nv,)."""
     own: list[Any] = [0.0] * x.robot.nb
     for name, value in values.items():
         i = x.robot.body_index(x.robot.frame(name).body)
         own[i] = own[i] + value
-    return gather(inward(bear, x.holding(own=own)), "borne")
+    return gather(inward(accumulate, x.holding(own=own)), "each")
 
 
-def motion(k: Any, parent: Any) -> dict[str, Any]:
+def velocity(k: Any, parent: Any) -> dict[str, Any]:
     """V = φ*V_p + H*v"""
     return {"V": k.phi.T @ parent.V + k.H.T @ k.v}
 
@@ -173,17 +173,17 @@ def descend(
 
     rest = None if posture is None else allowed(posture)
 
-    def missed(x: Forest) -> list[Miss]:
+    def residuals_at(x: Forest) -> list[Residual]:
         rows = zip(tasks, goals, w, strict=True)
-        return [miss(frame_of(x, name), goal, on, own) for (name, on), goal, own in rows]
+        return [residual(frame_of(x, name), goal, on, own) for (name, on), goal, own in rows]
 
     def step(carry: Any, _: Any) -> Any:
         q, n, _ = carry
         x = posed(forest(robot, q, x=np.zeros(robot.nv)))
-        misses = missed(x)
+        residuals = residuals_at(x)
         wish = None if rest is None else _bounded(robot.difference(q, rest), stride)
-        delta = _step(x, q, dict(zip(tasks, misses, strict=True)), wish, damping, limits)
-        settled = _arrived(misses, tolerance)
+        delta = _step(x, q, dict(zip(tasks, residuals, strict=True)), wish, damping, limits)
+        settled = _arrived(residuals, tolerance)
         if posture is not None:
             settled = np.logical_and(settled, delta @ delta <= STILL * STILL)
         stays = np.logical_or(settled, n >= most)
@@ -191,21 +191,21 @@ def descend(
         return (np.where(stays, q, new), n + np.where(stays, 0.0, 1.0), 1.0 * settled), np.zeros(0)
 
     (q, n, settled), _ = repeat(count, step, (allowed(q), np.zeros(()), np.zeros(())))
-    misses = missed(posed(forest(robot, q)))
-    arrived = 1.0 * _arrived(misses, tolerance)
+    residuals = residuals_at(posed(forest(robot, q)))
+    arrived = 1.0 * _arrived(residuals, tolerance)
     return Descent(
         q, n, arrived, arrived if posture is None else arrived * settled,
-        sum(m.energy for m in misses),
-        np.array([m.position for m in misses], object),
-        np.array([m.rotation for m in misses], object),
+        sum(m.energy for m in residuals),
+        np.array([m.position for m in residuals], object),
+        np.array([m.rotation for m in residuals], object),
     )  # fmt: skip
 
 
 def _step(x: Forest, q: Any, tasks: Any, wish: Any, damping: Any, limits: bool) -> Any:
-    """δ from what the tasks miss; joints at a limit that are pulled outward, or that go there on
-    the way to a posture, are held there."""
+    """δ from the residuals of the tasks; joints at a limit that are pulled outward, or that go
+    there on the way to a posture, are held there."""
     robot, pulls = x.robot, {name: m.f.array for (name, _), m in tasks.items()}
-    A = damping * outboard(x, {name: m.energy for (name, _), m in tasks.items()}) + LEAST
+    A = damping * sum_outboard(x, {name: m.energy for (name, _), m in tasks.items()}) + LEAST
     if wish is not None:
         free = _toward(x, tasks, wish, A)
         if not limits:
@@ -214,13 +214,13 @@ def _step(x: Forest, q: Any, tasks: Any, wish: Any, damping: Any, limits: bool) 
         return _toward(x, tasks, wish * (1.0 - held), A + HELD * held)
     x = x.carrying(f_ext=external_forces(robot, pulls))
     if limits:
-        A = A + HELD * _held(robot, q, gather(inward(collect, local(pulled, x)), "T"))
+        A = A + HELD * _held(robot, q, gather(inward(collect, local(frame_load, x)), "T"))
     return _solved(x, tasks, A)
 
 
 def _toward(x: Forest, tasks: Any, wish: Any, A: Any) -> Any:
     """δ₀ + (Σ J*WJ + A)⁻¹ Σ J*W(e − Jδ₀)"""
-    x = outward(motion, x.given(v=wish), V=Motion.zero())
+    x = outward(velocity, x.given(v=wish), V=Motion.zero())
     pulls = {name: (m.f - m.W @ motion_of(x, name)).array for (name, _), m in tasks.items()}
     return wish + _solved(x.carrying(f_ext=external_forces(x.robot, pulls)), tasks, A)
 
@@ -250,16 +250,16 @@ def _held(robot: Robot, q: Any, g: Any) -> Any:
 
 def _length(robot: Robot, q: Any, tasks: Tasks) -> Any:
     """The longest way along links from the world to one of the frames [m]; 1 m if it has none."""
-    x, longest = outward(lengthen, forest(robot, q), length=0.0), 0.0
+    x, longest = outward(chain_length, forest(robot, q), length=0.0), 0.0
     for name, _ in tasks:
         frame = robot.frame(name)
         longest = np.maximum(longest, x.body(frame.body).length + _norm(frame.placement.position))
     return np.where(longest > 1e-9, longest, 1.0)
 
 
-def _arrived(misses: Sequence[Miss], tolerance: Any) -> Any:
+def _arrived(residuals: Sequence[Residual], tolerance: Any) -> Any:
     """Is every error within the tolerance?"""
     worst = 0.0
-    for m in misses:
+    for m in residuals:
         worst = np.maximum(worst, np.maximum(m.position, m.rotation))
     return worst <= tolerance

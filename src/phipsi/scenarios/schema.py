@@ -22,11 +22,11 @@ import re
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
-from phipsi.algorithms.targets import ROWS
+from phipsi.algorithms.inverse_kinematics.problem import ROWS
 from phipsi.model import KINDS, robots
 from phipsi.model.constraints import CONTACTS
-from phipsi.scenarios.places import HINGES, PLACE, VECTOR, Place
-from phipsi.scenarios.reading import (
+from phipsi.scenarios.pose_spec import HINGES, POSE, VECTOR, PoseSpec
+from phipsi.scenarios.toml_reader import (
     REST,
     At,
     Table,
@@ -80,7 +80,7 @@ class Member(Table):
     world is put."""
 
     prefix: Annotated[str | None, text] = None
-    place: Annotated[Place | None, PLACE] = None
+    place: Annotated[PoseSpec | None, POSE] = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,7 +117,7 @@ class BodyTable(Member):
     stiffness: Annotated[float, number(0)] = 0.0
     damping: Annotated[float, number(0)] = 0.0
     friction: Annotated[float, number(0)] = 0.0
-    frames: Annotated[dict[str, Place] | None, named(PLACE, 100)] = None
+    frames: Annotated[dict[str, PoseSpec] | None, named(POSE, 100)] = None
 
 
 MEMBERS: dict[str, type[Member]] = {"name": Packaged, "file": FromFile, "body": BodyTable}
@@ -161,7 +161,7 @@ class Reach(Table):
 
     frame: Annotated[str, text]
     to: Annotated[str | None, text] = None
-    goal: Annotated[Place | None, PLACE] = None
+    goal: Annotated[PoseSpec | None, POSE] = None
     rows: Annotated[str, choice(*ROWS)] = "pose"
 
 
@@ -249,7 +249,7 @@ class PathTable(Table):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LawTable(Table):
+class ControllerTable(Table):
     """A law by name, the hinges it `drives` (patterns like "left/*"; default all that it can), the
     `path` of its target, and its options and parameters by their own names."""
 
@@ -331,6 +331,6 @@ class Document(Table):
     about: Annotated[str, text] = ""
     start: Annotated[Start | None, table(Start)] = None
     closures: Annotated[tuple[Any, ...], one_or_many(CLOSURE, 20)] = ()
-    controller: Annotated[tuple[LawTable, ...], one_or_many(table(LawTable), 10)] = ()
+    controller: Annotated[tuple[ControllerTable, ...], one_or_many(table(ControllerTable), 10)] = ()
     events: Annotated[tuple[Any, ...], one_or_many(EVENT, 100)] = ()
     output: Annotated[Output | None, table(Output)] = None

@@ -1,4 +1,4 @@
-"""TOML from anyone, read into data classes: a table of checks per class, and every error one
+"""Untrusted TOML read into data classes: a check for each key of a class, and every error one
 sentence that names the file, the line and the key.
 
 The class of a table is a dataclass with keys `name: Annotated[type, check]`, and `read` checks a

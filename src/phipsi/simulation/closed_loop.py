@@ -13,42 +13,42 @@ from phipsi.algorithms.cut import cut, wrenches
 from phipsi.compile import repeat
 from phipsi.model import Grasp, Robot
 from phipsi.programs import program
+from phipsi.simulation.controller import BoundController
 from phipsi.simulation.coordinates import COORDINATES
-from phipsi.simulation.law import Law
 from phipsi.simulation.methods import METHODS
-from phipsi.simulation.plant import Plant, System
+from phipsi.simulation.plant import ControlledRobot, Plant
 
 
 @dataclass(frozen=True)
-class Loop:
-    """All that is constant in the kernel of a simulation."""
+class ClosedLoop:
+    """What is constant in the kernel of a simulation: controller, plant, method, coordinates."""
 
-    law: Law
+    controller: BoundController
     plant: Plant
     method: str = "rk4"
     coordinates: str = "minimal"
 
 
-def system_of(
-    robot: Robot, loop: Loop, dt: Any, memory: Any, active: Any, locked: Any, parameters: Any
-) -> System:
+def controlled_robot(
+    robot: Robot, loop: ClosedLoop, dt: Any, memory: Any, active: Any, locked: Any, parameters: Any
+) -> ControlledRobot:
     """The closed loop of one step, during which memory stays as it is."""
 
     def command(t: Any, q: Any, v: Any) -> tuple[Any, Any]:
         out = commanded(robot, loop, t, dt, q, v, memory, active, locked, parameters)
         return out["tau"], out["external"]
 
-    return System(robot, loop.plant, command, locked)
+    return ControlledRobot(robot, loop.plant, command, locked)
 
 
 def commanded(
-    robot: Robot, loop: Loop, t: Any, dt: Any, q: Any, v: Any,
+    robot: Robot, loop: ClosedLoop, t: Any, dt: Any, q: Any, v: Any,
     memory: Any, active: Any, locked: Any, parameters: Any,
 ) -> dict[str, Any]:  # fmt: skip
     """What the controller says, its forces as the motors give them."""
     active = robot.driven * 1.0 if active is None else active
     braked = np.zeros(robot.nv) if locked is None else locked
-    out = loop.law(
+    out = loop.controller(
         robot, parameters, t=t, dt=dt, q=q, v=v, memory=memory, active=active, locked=braked
     )
     return {**out, "tau": loop.plant.motors(robot, out["tau"], active)}
@@ -61,7 +61,7 @@ SHAPES = {"t": (), "dt": (), "active": ("nv",), "locked": ("nv",), "p": ("nv",)}
 def advance(
     robot: Robot, q: Any, v: Any, t: Any, dt: Any, p: Any = None, memory: Any = None,
     active: Any = None, locked: Any = None, parameters: Any = None,
-    *, loop: Any, count: int, every: int,
+    *, loop: ClosedLoop, count: int, every: int,
 ) -> tuple[Any, ...]:  # fmt: skip
     """`count` times `every` steps of a closed loop from the time t: q, v, and if they are there the
     momentum and the memory, at the start and after every `every` steps, (count + 1, …) each. Cost
@@ -75,7 +75,7 @@ def advance(
         own = rest[:1] if has_p else []
         kept = rest[-1] if has_memory else None
         now = t + k * dt
-        system = system_of(robot, loop, dt, kept, active, locked, parameters)
+        system = controlled_robot(robot, loop, dt, kept, active, locked, parameters)
         moved = method.step(system, coordinates, now, dt, q, v, *own)
         if has_memory:
             told = commanded(robot, loop, now, dt, q, v, kept, active, locked, parameters)
@@ -97,7 +97,7 @@ def advance(
 @program(shapes=SHAPES, static=("loop",))
 def observe(
     robot: Robot, q: Any, v: Any, t: Any, dt: Any, memory: Any = None,
-    active: Any = None, locked: Any = None, parameters: Any = None, *, loop: Any,
+    active: Any = None, locked: Any = None, parameters: Any = None, *, loop: ClosedLoop,
 ) -> dict[str, Any]:  # fmt: skip
     """The motors' forces and the signals of a state: what the controller returns, forces of
     closures (n, 6) on their first frames, of grasps the internal ones too."""
@@ -123,8 +123,8 @@ def observe(
 @program(shapes=SHAPES, static=("loop",))
 def derivative(
     robot: Robot, q: Any, v: Any, t: Any, dt: Any, memory: Any = None,
-    active: Any = None, locked: Any = None, parameters: Any = None, *, loop: Any,
+    active: Any = None, locked: Any = None, parameters: Any = None, *, loop: ClosedLoop,
 ) -> Any:  # fmt: skip
     """[q̇; v̇] of a closed loop, for integrators from elsewhere."""
-    system = system_of(robot, loop, dt, memory, active, locked, parameters)
+    system = controlled_robot(robot, loop, dt, memory, active, locked, parameters)
     return np.concatenate([robot.flow(q, v), system.accelerate(t, q, v)])

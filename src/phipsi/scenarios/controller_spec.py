@@ -13,18 +13,18 @@ import numpy as np
 from phipsi.algorithms import frame_pose
 from phipsi.control import check_gains
 from phipsi.model import Closure, Grasp, Robot
-from phipsi.scenarios.laws import COLUMNS, LAWS, SUPPLIED, TARGETS, Law, Part
-from phipsi.scenarios.places import HINGES, PlaceOf
-from phipsi.scenarios.reading import At, flag, hint, many, number, read, text, whole
-from phipsi.scenarios.tables import LawTable, PathTable
+from phipsi.scenarios.composition import COLUMNS, LAWS, SUPPLIED, TARGETS, Law, Part
+from phipsi.scenarios.pose_spec import HINGES, RelativePoseSpec
+from phipsi.scenarios.schema import ControllerTable, PathTable
+from phipsi.scenarios.toml_reader import At, flag, hint, many, number, read, text, whole
 from phipsi.scenarios.world import DEGREE, configuration, known_frame, velocity, wrong_at
 
 
 @dataclass(frozen=True)
-class Maker:
+class ControllerSpec:
     """A controller as it is written, checked as far as it can be before the start is known."""
 
-    table: LawTable
+    table: ControllerTable
     law: Law
     robot: Robot
     filled: Mapping[str, Any]
@@ -114,14 +114,14 @@ class Maker:
         if kind == "pose":
             if path.goal_deg is not None:
                 raise (path.where / "goal_deg").wrong("is for joints; a pose has goal")
-            self.place(path.goal, path.where / "goal")
+            self.pose_spec(path.goal, path.where / "goal")
         else:
             self._goal(self.robot.neutral(), path)
         return kind
 
-    def place(self, value: Any, at: At) -> PlaceOf:
+    def pose_spec(self, value: Any, at: At) -> RelativePoseSpec:
         """A pose that is given."""
-        found = read(PlaceOf, value, at)
+        found = read(RelativePoseSpec, value, at)
         if found.frame is not None:
             known_frame(self.robot, found.frame, at / "frame")
         found.pose(np.eye(4))
@@ -153,10 +153,10 @@ class Maker:
         if path is None:
             return found
         if self.part.path == "pose":
-            place = self.place(path.goal, path.where / "goal")
+            spec = self.pose_spec(path.goal, path.where / "goal")
             start = self._start_of(self.frame, q)
-            moved = start if place.frame is None else self._start_of(place.frame, q)
-            goal = place.pose(moved)
+            moved = start if spec.frame is None else self._start_of(spec.frame, q)
+            goal = spec.pose(moved)
         else:
             start = q
             goal = self._goal(q, path)
@@ -173,9 +173,9 @@ class Maker:
         self._known(name, at)
         shape = self.law.shape(name)
         if shape == (4, 4):
-            place = self.place(value, at)
-            frame = place.frame or (self.frame if name == "pose" else None)
-            return place.pose(np.eye(4) if frame is None else self._start_of(frame, q))
+            spec = self.pose_spec(value, at)
+            frame = spec.frame or (self.frame if name == "pose" else None)
+            return spec.pose(np.eye(4) if frame is None else self._start_of(frame, q))
         if isinstance(value, dict):
             if shape == ("nq",):
                 return configuration(self.robot, q, HINGES(value, at), at)
@@ -199,25 +199,25 @@ def _array(value: Any, at: At) -> np.ndarray:
     return np.array(float(value) if isinstance(value, bool) else number()(value, at))
 
 
-def makers(
-    tables: tuple[LawTable, ...],
+def controller_specs(
+    tables: tuple[ControllerTable, ...],
     robot: Robot,
     closures: tuple[Closure, ...],
     stabilisation: float,
     laws: Mapping[str, Law] | None,
-) -> tuple[Maker, ...]:
+) -> tuple[ControllerSpec, ...]:
     """The controllers of a scenario, checked."""
     known = {**LAWS, **(laws or {})}
     grasps = tuple(c for c in closures if isinstance(c, Grasp))
     filled = {"grasps": grasps, "stabilisation": stabilisation} if grasps else {}
-    found: list[Maker] = []
+    found: list[ControllerSpec] = []
     for table in tables:
         if table.law not in known:
             raise (table.where / "law").wrong(f"is {table.law!r}; {hint(table.law, known)}")
-        maker = Maker(table, known[table.law], robot, filled)
-        if any(other.part.name == maker.part.name for other in found):
+        spec = ControllerSpec(table, known[table.law], robot, filled)
+        if any(other.part.name == spec.part.name for other in found):
             raise (table.where / "name").wrong(
-                f"is {maker.part.name!r} again; give each controller its own name"
+                f"is {spec.part.name!r} again; give each controller its own name"
             )
-        found.append(maker)
+        found.append(spec)
     return tuple(found)

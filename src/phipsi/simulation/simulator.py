@@ -1,4 +1,4 @@
-"""One simulation run from event to event."""
+"""A simulation from event to event."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from phipsi.model import Robot
 from phipsi.model.names import meant
 from phipsi.simulation.adaptive import ADAPTIVE, solve
 from phipsi.simulation.clock import Clock
+from phipsi.simulation.closed_loop import ClosedLoop, advance, observe
+from phipsi.simulation.controller import BoundController, bind
 from phipsi.simulation.coordinates import COORDINATES
 from phipsi.simulation.events import Capture, Event, EventError, Failure, Phase
-from phipsi.simulation.law import Law, bind
-from phipsi.simulation.loop import Loop, advance, observe
 from phipsi.simulation.methods import METHODS
-from phipsi.simulation.pieces import Piece, joined, merged, named
+from phipsi.simulation.segments import Segment, joined, merged, named
 from phipsi.simulation.trajectory import Trajectory
 
 Progress = Callable[[float], Any]
@@ -37,7 +37,7 @@ class Interrupted(KeyboardInterrupt):
 
 
 class Diverged(ArithmeticError):
-    """A simulation left the finite numbers; `trajectory` is what was computed until then."""
+    """A simulation has numbers that are not finite; `trajectory` is what was computed before."""
 
     def __init__(self, trajectory: Trajectory, what: str) -> None:
         super().__init__(
@@ -46,8 +46,8 @@ class Diverged(ArithmeticError):
         self.trajectory = trajectory
 
 
-class Run:
-    """One simulation."""
+class Simulator:
+    """Computes a motion segment by segment, with the events between them."""
 
     def __init__(
         self, robot: Robot, controller: Any, clock: Clock, method: str, coordinates: str,
@@ -65,7 +65,7 @@ class Run:
         closed = phase.plant.closures or any(isinstance(event, Capture) for event in events)
         phase.plant.check(self.robot, bool(locking and closed))
         check_method(self.method, self.coordinates, bool(closed), locking)
-        self._check_law(phase)
+        self._check_memory(phase)
         if phase.plant.closures and phase.plant.stabilisation:
             opening = loop_opening(self.robot, phase.plant.closures, phase.q, phase.v)
             gap, rate = (float(np.abs(x).max()) for x in opening)
@@ -76,9 +76,9 @@ class Run:
                     "stabilisation=0 to hold them as they are"
                 )
 
-    def _check_law(self, phase: Phase) -> None:
-        law, _ = bind(self.robot, self.controller, phase.parameters, self.external)
-        wanted = law.program is not None and "memory" in law.program.parameters
+    def _check_memory(self, phase: Phase) -> None:
+        controller, _ = bind(self.robot, self.controller, phase.parameters, self.external)
+        wanted = controller.program is not None and "memory" in controller.program.parameters
         if wanted and self.memory is None:
             raise TypeError("the controller has a memory: pass memory=, its value at the start")
         if not wanted and self.memory is not None:
@@ -90,21 +90,21 @@ class Run:
         """The whole motion, phase by phase."""
         for name in frames:
             self.robot.frame(name)
-        pieces: list[Piece] = []
+        segments: list[Segment] = []
         log: list[tuple[float, str]] = []
         phase, memory = self._spread(phase)
         try:
-            for piece in self._pieces(phase, events, memory, log, progress):
-                pieces.append(piece)
-            whole = self._trajectory(pieces, log, frames)
+            for segment in self._segments(phase, events, memory, log, progress):
+                segments.append(segment)
+            whole = self._trajectory(segments, log, frames)
         except KeyboardInterrupt:
-            if not any(piece.first for piece in pieces):
+            if not any(segment.first for segment in segments):
                 raise
-            raise Interrupted(self._trajectory(pieces, log, frames)) from None
+            raise Interrupted(self._trajectory(segments, log, frames)) from None
         except FloatingPointError as error:
-            raise Diverged(self._trajectory(pieces, log, frames), str(error)) from None
+            raise Diverged(self._trajectory(segments, log, frames), str(error)) from None
         except EventError as error:
-            error.trajectory = self._trajectory(pieces, log, frames) if pieces else None
+            error.trajectory = self._trajectory(segments, log, frames) if segments else None
             raise
         good = np.isfinite(whole.v).all(axis=(*range(whole.v.ndim - 2), -1))
         if not good.all():
@@ -130,9 +130,9 @@ class Run:
             memory = np.broadcast_to(memory, (*batch, memory.shape[-1]))
         return replace(phase, q=q, v=v), memory
 
-    def _pieces(
+    def _segments(
         self, phase: Phase, events: list[Event], memory: Any, log: list[Any], progress: Any
-    ) -> Iterator[Piece]:
+    ) -> Iterator[Segment]:
         """Samples in order, as they are computed; events take place in between."""
         now, last, events = 0, self.clock.samples, list(events)
         while True:
@@ -141,20 +141,20 @@ class Run:
                 events.remove(event)
                 phase, sentence = event.happen(self.robot, phase)
                 log.append((t, sentence))
-            law, values = bind(self.robot, self.controller, phase.parameters, self.external)
+            controller, values = bind(self.robot, self.controller, phase.parameters, self.external)
             _check_batch(phase, values)
             if now == 0 or (log and log[-1][0] == t):
-                yield self._one(phase, law, values, now, memory)
+                yield self._one(phase, controller, values, now, memory)
             if now >= last:
                 return
             until = min([self.clock.sample(e.at) for e in events if not callable(e.at)] + [last])
             asked = any(callable(e.at) for e in events)
-            for piece in self._phase(phase, law, values, memory, now, until, asked):
-                yield piece
-                now = piece.first + piece.q.shape[-2] - 1
-                q, v = piece.q[..., -1, :], piece.v[..., -1, :]
+            for segment in self._phase(phase, controller, values, memory, now, until, asked):
+                yield segment
+                now = segment.first + segment.q.shape[-2] - 1
+                q, v = segment.q[..., -1, :], segment.v[..., -1, :]
                 phase = replace(phase, q=q, v=v)
-                memory = None if piece.memory is None else piece.memory[..., -1, :]
+                memory = None if segment.memory is None else segment.memory[..., -1, :]
                 if progress is not None:
                     progress(now / last)
                 if not np.isfinite(v).all() or any(self._due(e, now, phase) for e in events):
@@ -167,30 +167,35 @@ class Run:
             return bool(np.all(event.at(self.clock.time(now), phase.q, phase.v)))
         return self.clock.sample(event.at) <= now
 
-    def _one(self, phase: Phase, law: Law, values: Any, now: int, memory: Any) -> Piece:
+    def _one(
+        self, phase: Phase, controller: BoundController, values: Any, now: int, memory: Any
+    ) -> Segment:
+        """The sample `now` alone."""
+        q, v = phase.q[..., None, :], phase.v[..., None, :]
         kept = None if memory is None else memory[..., None, :]
-        return Piece(phase, law, values, now, phase.q[..., None, :], phase.v[..., None, :], kept)
+        return Segment(phase, controller, values, now, q, v, kept)
 
     def _phase(
-        self, phase: Phase, law: Law, values: Any, memory: Any, now: int, until: int, asked: bool
-    ) -> Iterator[Piece]:
+        self, phase: Phase, controller: BoundController, values: Any, memory: Any,
+        now: int, until: int, asked: bool,
+    ) -> Iterator[Segment]:  # fmt: skip
         """The samples of (now, until], chunk by chunk."""
         size = max(1, self.robot.nq + self.robot.nv)
         chunk = 1 if asked else min(_doubled(until - now), _doubled(CHUNK // size))
         if self.method in ADAPTIVE:
-            loop = Loop(law, phase.plant)
+            loop = ClosedLoop(controller, phase.plant)
             masks = self._masks(phase)
             steps = solve(self.robot, loop, self.method, self.clock, phase, memory, values, masks)
             for first, q, v in steps(now, until, chunk):
-                yield Piece(phase, law, values, first, q, v, _same(memory, q))
+                yield Segment(phase, controller, values, first, q, v, _same(memory, q))
             return
         p = self._momentum(phase)
         for first in range(now, until, chunk):
-            found = self._advance(phase, law, values, memory, p, first, chunk)
+            found = self._advance(phase, controller, values, memory, p, first, chunk)
             end = min(chunk, until - first) + 1
             parts: Any = (None if x is None else x[..., 1:end, :] for x in found)
             q, v, p, memory = parts
-            yield Piece(phase, law, values, first + 1, q, v, memory)
+            yield Segment(phase, controller, values, first + 1, q, v, memory)
             phase = replace(phase, q=q[..., -1, :], v=v[..., -1, :])
             p, memory = (None if x is None else x[..., -1, :] for x in (p, memory))
 
@@ -206,10 +211,11 @@ class Run:
         return (phase.active * 1.0 if self.failing else None), locked
 
     def _advance(
-        self, phase: Phase, law: Law, values: Any, memory: Any, p: Any, first: int, count: int
-    ) -> tuple[Any, Any, Any, Any]:
+        self, phase: Phase, controller: BoundController, values: Any, memory: Any, p: Any,
+        first: int, count: int,
+    ) -> tuple[Any, Any, Any, Any]:  # fmt: skip
         """q, v, momentum and memory from the sample `first` on, `count` + 1 of each."""
-        loop = Loop(law, phase.plant, self.method, self.coordinates)
+        loop = ClosedLoop(controller, phase.plant, self.method, self.coordinates)
         masks, clock = self._masks(phase), self.clock
         found = advance(
             self.robot, phase.q, phase.v, clock.time(first), clock.dt, p, memory, *masks, values,
@@ -220,13 +226,13 @@ class Run:
 
     def at_once(self, phase: Phase, signals: bool) -> Trajectory:
         """All samples by one call."""
-        law, values = bind(self.robot, self.controller, phase.parameters, self.external)
+        controller, values = bind(self.robot, self.controller, phase.parameters, self.external)
         phase, memory = self._spread(phase)
         p = self._momentum(phase)
-        q, v, _, kept = self._advance(phase, law, values, memory, p, 0, self.clock.samples)
-        piece = Piece(phase, law, values, 0, q, v, kept)
+        q, v, _, kept = self._advance(phase, controller, values, memory, p, 0, self.clock.samples)
+        segment = Segment(phase, controller, values, 0, q, v, kept)
         t = self.clock.time(np.arange(self.clock.samples + 1))
-        told = self._observed(piece) if signals else {}
+        told = self._observed(segment) if signals else {}
         tau = told.pop("tau", np.broadcast_to(np.nan, v.shape))
         return Trajectory(
             self.robot, t, q, v, tau, signals=told, method=self.method, dt=self.clock.dt,
@@ -235,31 +241,31 @@ class Run:
 
     # ---- results -------------------------------------------------------------------------------
 
-    def _observed(self, piece: Piece) -> dict[str, np.ndarray]:
-        """The motors' forces and the signals of a piece."""
-        phase, count = piece.phase, piece.q.shape[-2]
-        t = self.clock.time(piece.first + np.arange(count))
-        loop = Loop(piece.law, phase.plant)
-        values = None if piece.values is None else piece.values[..., None, :]
+    def _observed(self, segment: Segment) -> dict[str, np.ndarray]:
+        """The motors' forces and the signals of a segment."""
+        phase, count = segment.phase, segment.q.shape[-2]
+        t = self.clock.time(segment.first + np.arange(count))
+        loop = ClosedLoop(segment.controller, phase.plant)
+        values = None if segment.values is None else segment.values[..., None, :]
         out = observe(
-            self.robot, piece.q, piece.v, t, self.clock.dt, piece.memory, *self._masks(phase),
-            values, loop=loop,
+            self.robot, segment.q, segment.v, t, self.clock.dt, segment.memory,
+            *self._masks(phase), values, loop=loop,
         )  # fmt: skip
         return dict(named(out, phase.plant.closures))
 
     def _trajectory(
-        self, pieces: list[Piece], log: list[tuple[float, str]], frames: tuple[str, ...]
+        self, segments: list[Segment], log: list[tuple[float, str]], frames: tuple[str, ...]
     ) -> Trajectory:
-        """All pieces together; of two samples at one time the later, after the event, counts."""
-        parts = merged(pieces)
-        told = [self._observed(piece) for piece in parts]
+        """All segments together; of two samples at one time the later, after the event, counts."""
+        parts = merged(segments)
+        told = [self._observed(segment) for segment in parts]
         names = dict.fromkeys(name for part in told for name in part)
         signals = {name: joined(name, told, parts) for name in names}
         t = self.clock.time(
-            np.concatenate([piece.first + np.arange(piece.q.shape[-2]) for piece in parts])
+            np.concatenate([segment.first + np.arange(segment.q.shape[-2]) for segment in parts])
         )
-        q = np.concatenate([piece.q for piece in parts], axis=-2)
-        v = np.concatenate([piece.v for piece in parts], axis=-2)
+        q = np.concatenate([segment.q for segment in parts], axis=-2)
+        v = np.concatenate([segment.v for segment in parts], axis=-2)
         poses = {name: np.asarray(frame_pose(self.robot, q, name)) for name in frames}
         return Trajectory(
             self.robot, t, q, v, signals.pop("tau"), poses, signals, events=tuple(log),

@@ -1,8 +1,8 @@
-"""The controllers of a scenario as one program: paths, laws, and laws that help each other.
+"""The controllers of a scenario composed into one program: control laws and the paths of targets.
 
-Laws act in the order in which they are written. Their joint forces add. A law that takes `tau`,
-forces known to it, is given those of the laws before it and reckons with them, and `active` is what
-these have left.
+The laws act in the order in which they are written, and their joint forces add. A law that takes
+known forces, `tau`, is given those of the laws before it, and as `active` the freedoms that these
+do not drive.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from phipsi.compile import where
 from phipsi.control import joint_path, pose_path
 from phipsi.model import Robot
 from phipsi.programs import ROBOT, Parameter, Program, Shape
-from phipsi.simulation import law as simulation_law
+from phipsi.simulation import controller
 
 Law = Program[..., Any]
 LAWS: dict[str, Law] = {
@@ -41,7 +41,7 @@ LAWS: dict[str, Law] = {
     )
 }
 """The laws of `phipsi.control` that a scenario may name."""
-SUPPLIED = (*simulation_law.SUPPLIED, "tau")
+SUPPLIED = (*controller.SUPPLIED, "tau")
 TARGETS = {
     "pose": ("pose", "velocity", "acceleration"),
     "joint": ("target", "rate", "acceleration"),
@@ -52,7 +52,7 @@ COLUMNS = ("path_start", "path_goal", "path_times")
 
 @dataclass(frozen=True)
 class Part:
-    """One law, a constant of the trace: the options it has, the freedoms it drives, its path."""
+    """One control law, a constant of the trace: its options, the freedoms it drives, its path."""
 
     name: str
     law: Law = field(repr=False)

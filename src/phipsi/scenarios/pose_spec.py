@@ -7,14 +7,14 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from phipsi.scenarios.reading import At, Table, named, number, numbers, table, text
+from phipsi.scenarios.toml_reader import At, Table, named, number, numbers, table, text
 from phipsi.spatial import rotation as rot
 
 VECTOR = numbers(3)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place(Table):
+class PoseSpec(Table):
     """A pose: absolute by `position` [m] and a rotation (`rpy`, `rpy_deg` about the fixed axes x,
     y, z in turn, or `quaternion` w, x, y, z), or moved from where it is at the start by
     `shift` [m] and by the rotation vector `turn` or `turn_deg`, both in the axes of the world."""
@@ -50,19 +50,19 @@ class Place(Table):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlaceOf(Place):
+class RelativePoseSpec(PoseSpec):
     """The same, moved from where `frame` is at the start."""
 
     frame: Annotated[str | None, text] = None
 
 
-PLACE = table(Place)
+POSE = table(PoseSpec)
 
 
 def coordinates(value: Any, at: At) -> Any:
     """The coordinates of a hinge: a number, a list of numbers, or the pose of a free one."""
     if isinstance(value, dict):
-        return PLACE(value, at)
+        return POSE(value, at)
     return numbers(*range(1, 8))(value, at) if isinstance(value, list) else number()(value, at)
 
 

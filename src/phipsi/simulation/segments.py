@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 
 from phipsi.model import Closure
+from phipsi.simulation.controller import FORCES, BoundController
 from phipsi.simulation.events import Phase
-from phipsi.simulation.law import FORCES, Law
 
 
 @dataclass(frozen=True)
-class Piece:
+class Segment:
     """The samples of one phase: of `first`, `first + 1`, … the q, v and memory."""
 
     phase: Phase
-    law: Law
+    controller: BoundController
     values: np.ndarray | None
     first: int
     q: np.ndarray
@@ -26,18 +26,18 @@ class Piece:
     memory: np.ndarray | None
 
 
-def merged(pieces: list[Piece]) -> list[Piece]:
+def merged(segments: list[Segment]) -> list[Segment]:
     """Neighbours of one phase joined, and samples dropped that an event at their time replaces."""
-    groups: list[list[Piece]] = []
-    for piece in pieces:
-        if groups and groups[-1][-1].first + groups[-1][-1].q.shape[-2] - 1 >= piece.first:
-            _shorten(groups, piece.first)
-        same = groups and _alike(groups[-1][0], piece)
-        groups[-1].append(piece) if same else groups.append([piece])
+    groups: list[list[Segment]] = []
+    for segment in segments:
+        if groups and groups[-1][-1].first + groups[-1][-1].q.shape[-2] - 1 >= segment.first:
+            _shorten(groups, segment.first)
+        same = groups and _alike(groups[-1][0], segment)
+        groups[-1].append(segment) if same else groups.append([segment])
     return [_join(group) for group in groups if group]
 
 
-def _shorten(groups: list[list[Piece]], first: int) -> None:
+def _shorten(groups: list[list[Segment]], first: int) -> None:
     """Drop the samples from `first` on."""
     last = groups[-1].pop()
     left = first - last.first
@@ -50,24 +50,24 @@ def _shorten(groups: list[list[Piece]], first: int) -> None:
         groups.pop()
 
 
-def _alike(one: Piece, other: Piece) -> bool:
+def _alike(one: Segment, other: Segment) -> bool:
     """Are both subject to the same controller, forces and constraints?"""
     a, b = one.phase, other.phase
     same_masks = np.array_equal(a.active, b.active) and np.array_equal(a.locked, b.locked)
     return (
-        (one.law, a.plant) == (other.law, b.plant)
+        (one.controller, a.plant) == (other.controller, b.plant)
         and same_masks
         and np.array_equal(_numbers(one), _numbers(other))
     )
 
 
-def _numbers(piece: Piece) -> np.ndarray:
-    return np.zeros(0) if piece.values is None else piece.values
+def _numbers(segment: Segment) -> np.ndarray:
+    return np.zeros(0) if segment.values is None else segment.values
 
 
-def _join(group: list[Piece]) -> Piece:
+def _join(group: list[Segment]) -> Segment:
     def together(name: str) -> Any:
-        parts = [getattr(piece, name) for piece in group]
+        parts = [getattr(segment, name) for segment in group]
         return None if parts[0] is None else np.concatenate(parts, axis=-2)
 
     return replace(group[0], q=together("q"), v=together("v"), memory=together("memory"))
@@ -86,12 +86,12 @@ def named(out: Mapping[str, Any], closures: Sequence[Closure]) -> Iterator[tuple
             yield name, array
 
 
-def joined(name: str, told: list[dict[str, np.ndarray]], pieces: list[Piece]) -> np.ndarray:
-    """A signal of all pieces, NaN where there was none."""
+def joined(name: str, told: list[dict[str, np.ndarray]], segments: list[Segment]) -> np.ndarray:
+    """A signal of all segments, NaN where there was none."""
     example = next(part[name] for part in told if name in part)
-    lead = pieces[0].q.ndim - 1
+    lead = segments[0].q.ndim - 1
     parts = []
-    for part, piece in zip(told, pieces, strict=True):
-        shape = (*piece.q.shape[:-1], *example.shape[lead:])
+    for part, segment in zip(told, segments, strict=True):
+        shape = (*segment.q.shape[:-1], *example.shape[lead:])
         parts.append(np.broadcast_to(part.get(name, np.nan), shape))
     return np.concatenate(parts, axis=lead - 1)

@@ -1,7 +1,7 @@
-"""Rotations as products of planar turns, which are cheaper to apply than 3 × 3 matrices.
+"""Rotations as products of Givens rotations, which are cheaper to apply than 3 × 3 matrices.
 
-In additions and multiplications: a turn of a vector takes 6 (a matrix 15), of a symmetric matrix
-R S R* 15 (75), of any matrix R C R* 23 (90).
+In additions and multiplications: a Givens rotation of a vector takes 6 (a matrix 15), of a
+symmetric matrix R S R* 15 (75), of any matrix R C R* 23 (90).
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from phipsi.spatial.rotation import (
 )
 
 PLANE = ((1, 2), (2, 0), (0, 1))
-"""For each coordinate axis the two that a turn about it moves, in positive order."""
+"""For each coordinate axis the two that a rotation about it moves, in positive order."""
 FLAT = 1e-15
 """Sines and cosines of constants below this are zero: rounding of the angle itself."""
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
-    """The turn about a coordinate axis by the angle of cosine c and sine s."""
+class Givens:
+    """The rotation about a coordinate axis by the angle of cosine c and sine s."""
 
     axis: int
     c: Any
@@ -41,9 +41,9 @@ class Turn:
     angle: Any = None
 
     @property
-    def T(self) -> Turn:
-        """The turn back."""
-        return Turn(self.axis, self.c, -self.s)
+    def T(self) -> Givens:
+        """The inverse."""
+        return Givens(self.axis, self.c, -self.s)
 
     @property
     def constant(self) -> bool:
@@ -99,48 +99,50 @@ class Turn:
         out[j, i], out[k, i] = self.pair(C[j, i], C[k, i])
         return out
 
-    def after(self, first: Turn) -> Turn:
-        """The product of a constant turn `first` and this one, about the same axis."""
+    def after(self, first: Givens) -> Givens:
+        """The product of a constant rotation `first` and this one, about the same axis."""
         if self.angle is not None and not first.quarter:
-            return turn(self.axis, self.angle + atan2(first.s, first.c))
-        return Turn(self.axis, *first.pair(self.c, self.s))
+            return givens(self.axis, self.angle + atan2(first.s, first.c))
+        return Givens(self.axis, *first.pair(self.c, self.s))
 
 
-def turn(axis: int, angle: Any) -> Turn:
-    """The turn by an angle [rad]."""
-    return Turn(axis, np.cos(angle), np.sin(angle), angle)
+def givens(axis: int, angle: Any) -> Givens:
+    """The rotation about a coordinate axis by an angle [rad]."""
+    return Givens(axis, np.cos(angle), np.sin(angle), angle)
 
 
 @dataclass(frozen=True, slots=True)
 class Rotation:
-    """R, from child to parent: a matrix of numbers, a product of turns, or a matrix of scalars."""
+    """R, from child to parent: a matrix of numbers, a product of Givens rotations, or a matrix of
+    scalars."""
 
     dense: Matrix | None
-    product: tuple[Turn, ...] | None = None
+    product: tuple[Givens, ...] | None = None
 
     @classmethod
     def of(cls, R: Matrix) -> Rotation:
-        """From a 3 × 3 matrix; one of numbers is taken apart where it is applied."""
+        """From a 3 × 3 matrix; one of numbers is factored where it is applied."""
         return cls(R)
 
     @classmethod
     def about(cls, u: Vector, angle: Any) -> Rotation:
-        """The rotation by `angle` [rad] about the unit vector u: one turn, between constant ones
-        where u is no coordinate axis; a matrix where the angle is a number or u none of numbers."""
+        """The rotation by `angle` [rad] about the unit vector u: one Givens rotation, between
+        constant ones where u is no coordinate axis; a matrix where the angle is a number or u is
+        traced."""
         if isinstance(angle, float) or not all(isinstance(x, float) for x in u):
             return cls.of(about_axis(u, angle))
-        return cls._around(u, lambda i, sign: turn(i, angle if sign > 0 else -angle))
+        return cls._around(u, lambda i, sign: givens(i, angle if sign > 0 else -angle))
 
     @classmethod
     def along(cls, u: Vector, s: Any, c: Any) -> Rotation:
         """The rotation about the unit vector u by the angle of sine s and cosine c."""
         if not all(isinstance(x, float) for x in u):
             return cls.of(turned(u, s, c))
-        return cls._around(u, lambda i, sign: Turn(i, c, s if sign > 0 else -s))
+        return cls._around(u, lambda i, sign: Givens(i, c, s if sign > 0 else -s))
 
     @classmethod
-    def _around(cls, u: Vector, middle: Callable[[int, float], Turn]) -> Rotation:
-        """One turn about a coordinate axis, between constant ones where u is none."""
+    def _around(cls, u: Vector, middle: Callable[[int, float], Givens]) -> Rotation:
+        """One Givens rotation, between constant ones where u is no coordinate axis."""
         for i, x in enumerate(u):
             if abs(x) == 1.0 and list(u).count(0.0) == 2:
                 return cls(None, (middle(i, x),))
@@ -156,8 +158,8 @@ class Rotation:
         return R is not None and all(isinstance(x, float) for x in R.reshape(9).tolist())
 
     @property
-    def turns(self) -> tuple[Turn, ...] | None:
-        """The turns whose product this is, if it is known as one."""
+    def factors(self) -> tuple[Givens, ...] | None:
+        """The Givens rotations whose product this is, if it is known as one."""
         return decomposed(_entries(self.dense)) if self.constant else self.product
 
     @property
@@ -169,89 +171,92 @@ class Rotation:
     def T(self) -> Rotation:
         """The inverse rotation."""
         dense = None if self.dense is None else self.dense.T
-        turns = None if self.product is None else tuple(t.T for t in reversed(self.product))
-        return Rotation(dense, turns)
+        factors = None if self.product is None else tuple(t.T for t in reversed(self.product))
+        return Rotation(dense, factors)
 
     def __matmul__(self, other: Any) -> Any:
         """R v, or the product with another rotation."""
         if isinstance(other, Rotation):
             return self._after(other)
-        turns = self.turns
-        if turns is None:
+        factors = self.factors
+        if factors is None:
             return self.dense @ other
-        for t in reversed(turns):
+        for t in reversed(factors):
             other = t.vector(other)
         return other
 
     def followed(self, other: Rotation) -> Rotation:
-        """The product with another rotation, kept apart where both are turns."""
+        """The product with another rotation, not multiplied out where both have factors."""
         if self.product is None or other.product is None:
             return self @ other
         return Rotation(None, (*self.product, *other.product))
 
     @property
-    def apart(self) -> Rotation:
-        """A matrix of numbers as three turns, about z, x and z, all of them kept."""
+    def euler_zxz(self) -> Rotation:
+        """A matrix of numbers as three Givens rotations, about z, x and z, also where one is the
+        identity."""
         if not self.constant:
             return self
         return Rotation(None, _euler(np.reshape(_entries(self.dense), (3, 3)), 2, 0, keep=True))
 
     def symmetric(self, S: Matrix) -> Matrix:
         """R S R* of a symmetric matrix."""
-        turns = self.turns
-        if turns is None:
+        factors = self.factors
+        if factors is None:
             R: Any = self.dense
             return symmetric_product(R @ S, R.T)
-        for t in reversed(turns):
+        for t in reversed(factors):
             S = t.symmetric(S)
         return S
 
     def general(self, C: Matrix) -> Matrix:
         """R C R* of any matrix."""
-        turns = self.turns
-        if turns is None:
+        factors = self.factors
+        if factors is None:
             R: Any = self.dense
             return R @ C @ R.T
-        for t in reversed(turns):
+        for t in reversed(factors):
             C = t.general(C)
         return C
 
     def _after(self, other: Rotation) -> Rotation:
-        """The product; a constant before the turns of a hinge stays apart, all else is formed."""
+        """The product: a constant and the factors of a hinge stay factors, all else is a matrix."""
         if self.constant and other.product is not None:
             return _joined(self.matrix, other.product)
         if self.constant and other.constant:
             return Rotation.of(self.matrix @ other.matrix)
-        if other.turns is not None:
+        if other.factors is not None:
             R = self.matrix.T
-            for t in other.turns:
+            for t in other.factors:
                 R = _onto((t.T,), R)
             return Rotation(R.T)
-        turns = self.turns
-        return Rotation(self.matrix @ other.matrix if turns is None else _onto(turns, other.matrix))
+        factors = self.factors
+        return Rotation(
+            self.matrix @ other.matrix if factors is None else _onto(factors, other.matrix)
+        )
 
 
-def _onto(turns: tuple[Turn, ...], R: Matrix) -> Matrix:
-    """The product of turns and a matrix."""
+def _onto(factors: tuple[Givens, ...], R: Matrix) -> Matrix:
+    """The product of Givens rotations and a matrix."""
     columns = list(R.T)
-    for t in reversed(turns):
+    for t in reversed(factors):
         columns = [t.vector(column) for column in columns]
     return matrix(columns).T
 
 
-def _joined(R: Matrix, turns: tuple[Turn, ...]) -> Rotation:
-    """The constant R and turns of which the first constant ones are multiplied into it."""
-    for n, t in enumerate(turns):
+def _joined(R: Matrix, factors: tuple[Givens, ...]) -> Rotation:
+    """The constant R times factors, of which the first constant ones are multiplied into it."""
+    for n, t in enumerate(factors):
         if not t.constant:
             first = decomposed(_entries(R), t.axis)
             if first and first[-1].axis == t.axis:
-                return Rotation(None, (*first[:-1], t.after(first[-1]), *turns[n + 1 :]))
-            return Rotation(None, (*first, *turns[n:]))
+                return Rotation(None, (*first[:-1], t.after(first[-1]), *factors[n + 1 :]))
+            return Rotation(None, (*first, *factors[n:]))
         R = _onto((t.T,), R.T).T
     return Rotation.of(R)
 
 
-# ---- constants taken apart ----------------------------------------------------------------------
+# ---- constant rotations as products -------------------------------------------------------------
 
 
 def _entries(R: Any) -> tuple[float, ...]:
@@ -259,46 +264,46 @@ def _entries(R: Any) -> tuple[float, ...]:
 
 
 @lru_cache(maxsize=4096)
-def decomposed(entries: tuple[float, ...], last: int | None = None) -> tuple[Turn, ...]:
-    """The constant rotation as a product of turns, the fewest that take arithmetic; one about the
-    axis `last` comes last and is cheap, for it joins the next turn."""
+def decomposed(entries: tuple[float, ...], last: int | None = None) -> tuple[Givens, ...]:
+    """The constant rotation as a product of the fewest Givens rotations that take arithmetic. One
+    about the axis `last` comes last and is cheap: it is multiplied into the factor that follows."""
     R = np.reshape(entries, (3, 3))
     outer = range(3) if last is None else (last,)
     angles = (_euler(R, i, j) for i in outer for j in PLANE[i])
     cost = {True: 0.0, False: 1.0}
 
-    def total(turns: tuple[Turn, ...]) -> float:
-        joins = last is not None and bool(turns) and turns[-1].axis == last
-        work = [cost[t.quarter] + 0.01 for t in turns]
+    def total(factors: tuple[Givens, ...]) -> float:
+        joins = last is not None and bool(factors) and factors[-1].axis == last
+        work = [cost[t.quarter] + 0.01 for t in factors]
         return sum(work) - (0.9 * work[-1] if joins else 0.0)
 
     return min(angles, key=total)
 
 
-def _euler(R: np.ndarray, i: int, j: int, keep: bool = False) -> tuple[Turn, ...]:
+def _euler(R: np.ndarray, i: int, j: int, keep: bool = False) -> tuple[Givens, ...]:
     """R = R_i(a) R_j(b) R_i(c), by making zeros: right to rounding at every R."""
     (m, n), k = PLANE[i], 3 - i - j
     x, y = R[m, i], R[n, i]
     first = _known(i, *((y, -x) if j == m else (x, y)))
     if first.c < 0.0:
-        first = Turn(i, -first.c, -first.s)
+        first = Givens(i, -first.c, -first.s)
     R = _onto((first.T,), R)
     second = _known(j, R[i, i], R[k, i] if PLANE[j][0] == i else -R[k, i])
     R = _onto((second.T,), R)
-    turns = first, second, _known(i, R[m, m], R[n, m])
-    return turns if keep else _kept(*turns)
+    factors = first, second, _known(i, R[m, m], R[n, m])
+    return factors if keep else _kept(*factors)
 
 
-def _known(axis: int, c: float, s: float) -> Turn:
-    """The constant turn in the direction (c, s)."""
+def _known(axis: int, c: float, s: float) -> Givens:
+    """The constant rotation by the angle of the direction (c, s)."""
     r = hypot(c, s)
     if r <= FLAT or abs(s) <= FLAT * r:
-        return Turn(axis, -1.0 if c < 0.0 and r > FLAT else 1.0, 0.0)
+        return Givens(axis, -1.0 if c < 0.0 and r > FLAT else 1.0, 0.0)
     if abs(c) <= FLAT * r:
-        return Turn(axis, 0.0, 1.0 if s > 0.0 else -1.0)
-    return Turn(axis, float(c / r), float(s / r))
+        return Givens(axis, 0.0, 1.0 if s > 0.0 else -1.0)
+    return Givens(axis, float(c / r), float(s / r))
 
 
-def _kept(*turns: Turn) -> tuple[Turn, ...]:
-    """Those that turn at all."""
-    return tuple(t for t in turns if t.c != 1.0 or t.s != 0.0)
+def _kept(*factors: Givens) -> tuple[Givens, ...]:
+    """Those that are not the identity."""
+    return tuple(t for t in factors if t.c != 1.0 or t.s != 0.0)

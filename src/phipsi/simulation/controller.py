@@ -24,7 +24,7 @@ Pairs = tuple[tuple[str, Any], ...]
 
 
 @dataclass(frozen=True)
-class Law:
+class BoundController:
     """A controller with its options, and where its parameters stand in one vector."""
 
     program: Program[..., Any] | None = None
@@ -97,7 +97,7 @@ def _traced(controller: Callable[..., Any]) -> Program[..., Any]:
     return program(controller) if inspect.ismethod(controller) else _kept(controller)
 
 
-def law_of(controller: Any) -> Program[..., Any] | None:
+def program_of(controller: Any) -> Program[..., Any] | None:
     """A controller, which may be a plain function, as a program."""
     if controller is None or isinstance(controller, Program):
         return controller
@@ -108,53 +108,53 @@ def law_of(controller: Any) -> Program[..., Any] | None:
 
 def bind(
     robot: Robot, controller: Any, parameters: Mapping[str, Any], external: Mapping[str, Any]
-) -> tuple[Law, np.ndarray | None]:
-    """A controller with its parameters: the law, and their values as vectors, (…, k)."""
+) -> tuple[BoundController, np.ndarray | None]:
+    """A controller with its options bound, and the values of its parameters, (…, k)."""
     values: list[tuple[str, Any, Shape]] = [
         (PUSH + frame, wrench, (6,)) for frame, wrench in external.items()
     ]
     for frame in external:
         robot.frame(frame)
     options: list[tuple[str, Any]] = []
-    law = law_of(controller)
-    if law is not None:
-        own = {n: p for n, p in law.parameters.items() if n not in SUPPLIED}
-        law.check_rules(parameters)
+    program = program_of(controller)
+    if program is not None:
+        own = {n: p for n, p in program.parameters.items() if n not in SUPPLIED}
+        program.check_rules(parameters)
         for name in parameters:
             if name not in own:
-                _refuse_parameter(law, name, list(own))
+                _refuse_parameter(program, name, list(own))
         for name, parameter in own.items():
             if name not in parameters:
                 if parameter.required:
                     raise TypeError(
-                        f"the controller {law.name} needs {name!r}: pass "
+                        f"the controller {program.name} needs {name!r}: pass "
                         f"parameters={{{name!r}: ...}}"
                     )
-            elif law.is_option(name, parameters[name]):
-                options.append((name, _constant(law, name, parameters[name])))
+            elif program.is_option(name, parameters[name]):
+                options.append((name, _constant(program, name, parameters[name])))
             else:
-                array = as_numbers(f"{law.name}: {name}", parameters[name])
-                values.append((name, array, law.core(robot, name, array.shape[-1:])))
+                array = as_numbers(f"{program.name}: {name}", parameters[name])
+                values.append((name, array, program.core(robot, name, array.shape[-1:])))
     elif parameters:
         raise TypeError("parameters are those of a controller, and there is none")
     layout = tuple((name, shape) for name, _, shape in values)
-    return Law(law, tuple(options), layout), _packed(values)
+    return BoundController(program, tuple(options), layout), _packed(values)
 
 
-def _constant(law: Program[..., Any], name: str, value: Any) -> Any:
+def _constant(controller: Program[..., Any], name: str, value: Any) -> Any:
     value = tuple(value) if isinstance(value, list) else value
     try:
         hash(value)
     except TypeError:
-        kind = type(value).__name__
-        raise TypeError(f"{law.name}: the option {name} is a {kind}, needs a constant") from None
+        what = f"{controller.name}: the option {name} is a {type(value).__name__}"
+        raise TypeError(f"{what}, needs a constant") from None
     return value
 
 
-def _refuse_parameter(law: Program[..., Any], name: str, known: list[str]) -> None:
+def _refuse_parameter(controller: Program[..., Any], name: str, known: list[str]) -> None:
     what = f"it has {', '.join(map(repr, known))}" if known else "it has none"
     raise TypeError(
-        f"the controller {law.name} has no parameter {name!r}; {meant(name, known)}{what}"
+        f"the controller {controller.name} has no parameter {name!r}; {meant(name, known)}{what}"
     )
 
 
