@@ -18,8 +18,7 @@ from phipsi.operators.expressions import Leaf
 from phipsi.operators.identities import TABLE, Identity
 from phipsi.operators.symbols import DEFINITIONS
 from phipsi.operators.systems import System, system
-from tests.agreement.peers import pinocchio_model
-from tests.agreement.test_hinges import with_normal_z
+from tests.agreement.peers import with_normal_z
 from tests.model.test_rebase import flyer
 from tests.operators import test_identities as table
 from tests.operators.systems import random_system
@@ -125,7 +124,7 @@ class Peer:
 
     def __init__(self, c: Case) -> None:
         self.pin: Any = importlib.import_module("pinocchio")
-        self.c, self.model = c, pinocchio_model(c.robot)
+        self.c, self.model = c, pp.interop.to_pinocchio_model(c.robot)
         self.data = self.model.createData()
         state = pp.interop.to_pinocchio(c.robot, c.q, c.v, tau=c.tau, joints=self.model)
         self.q, self.v, self.tau = state
