@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 import phipsi
 from phipsi.cli import app, bench, demo, doctor, peers
-from phipsi.cli.show import programs
+from phipsi.cli.lookup import programs
 from phipsi.operators.reading import parse
 
 COMMANDS = ("demo", "info", "robots", "explain", "show", "bench", "doctor", "cache")

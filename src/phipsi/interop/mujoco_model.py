@@ -11,7 +11,6 @@ from phipsi.conventions import WORLD
 from phipsi.interop.inertia import central
 from phipsi.interop.mujoco import check_kinds
 from phipsi.model.robot import Body, Hinge, ModelError, Robot
-from phipsi.spatial import Transform
 from phipsi.spatial import rotation as rot
 
 _TYPES = {
@@ -21,6 +20,9 @@ _TYPES = {
     "spherical": "BALL",
     "free": "FREE",
 }
+ROUNDING = 1e-12
+"""By how much, relatively, the largest principal moment of a flat body may exceed the sum of the
+others, which MuJoCo does not allow."""
 
 
 def to_mujoco_model(robot: Robot) -> Any:
@@ -69,13 +71,16 @@ def to_mujoco_spec(robot: Robot) -> Any:
     spec = mj.MjSpec()
     spec.modelname = robot.name
     spec.compiler.degree = False
-    spec.option.gravity = np.asarray(robot.gravity, float)
+    spec.option.gravity = _numbers(robot.gravity)
     nodes = {WORLD: spec.worldbody}
     for body, h in zip(robot.bodies, robot.hinges, strict=True):
         nodes[body.name] = _add_body(nodes[h.parent], body, h)
         _add_joint(mj, nodes[body.name], h)
     for frame in robot.frames.values():
-        nodes[frame.body].add_site(name=frame.name, **_pose(frame.placement))
+        pose = frame.placement
+        nodes[frame.body].add_site(
+            name=frame.name, pos=_numbers(pose.position), quat=_quaternion(pose.rotation)
+        )
     return spec
 
 
@@ -88,15 +93,19 @@ def _mujoco() -> Any:
 
 def _add_body(parent: Any, body: Body, h: Hinge) -> Any:
     m, com, J = central(body)
-    if not (m > 0 and np.linalg.eigvalsh(J)[0] > 0):
+    (first, second, third), axes = np.linalg.eigh(J)
+    if not (m > 0 and first > 0):
         raise ModelError(
             f"body {body.name!r} has no mass, or no inertia about an axis; MuJoCo needs both of a "
             "body that moves"
         )
-    full = [J[0, 0], J[1, 1], J[2, 2], J[0, 1], J[0, 2], J[1, 2]]
+    if first + second < third < (first + second) * (1 + ROUNDING):
+        third = first + second
+    axes[:, 2] = np.cross(axes[:, 0], axes[:, 1])
     return parent.add_body(
-        name=body.name, mass=m, ipos=com, fullinertia=full, explicitinertial=True,
-        **_pose(h.placement),
+        name=body.name, mass=m, ipos=com, iquat=_quaternion(axes), inertia=[first, second, third],
+        explicitinertial=True, pos=_numbers(h.placement.position),
+        quat=_quaternion(h.placement.rotation),
     )  # fmt: skip
 
 
@@ -115,13 +124,16 @@ def _add_joint(mj: Any, body: Any, h: Hinge) -> None:
     joint = body.add_joint(name=h.name, type=getattr(mj.mjtJoint, f"mjJNT_{_TYPES[h.kind.name]}"))
     joint.armature = armature.pop()
     if h.axes:
-        joint.axis = np.asarray(h.axes[0], float)
+        joint.axis = _numbers(h.axes[0])
         joint.limited = int(mj.mjtLimited.mjLIMITED_FALSE)
         limits = np.array([h.lower[0], h.upper[0]], float)
         if np.isfinite(limits).all():
             joint.range = limits
 
 
-def _pose(pose: Transform) -> dict[str, np.ndarray]:
-    quaternion = np.asarray(rot.to_quaternion(pose.rotation), float)
-    return {"pos": np.asarray(pose.position, float), "quat": quaternion}
+def _quaternion(rotation: Any) -> np.ndarray:
+    return _numbers(rot.to_quaternion(rotation))
+
+
+def _numbers(x: Any) -> np.ndarray:
+    return np.asarray(x, float)

@@ -23,10 +23,10 @@ _UNIT = 1.01
 def to_pinocchio_model(robot: Robot) -> Any:
     """The robot as a `pinocchio.Model` with the same dynamics.
 
-    Every hinge becomes a joint of its name, every body and every frame a frame of its name, of type
-    BODY or OP_FRAME; a continuous hinge has (cos, sin) there. Inertias, armature and gravity are
-    taken over, and as data, which Pinocchio's algorithms do not use, limits and damping. Stiffness,
-    friction, backlash and mimic relations are not. `to_pinocchio` converts states:
+    Every hinge becomes a joint of its name, with (cos, sin) for q where it is continuous; hinges,
+    bodies and frames become frames of their names, of the types JOINT, BODY and OP_FRAME. Inertias,
+    armature and gravity are taken over; limits and damping too, which Pinocchio's algorithms do not
+    use. Stiffness, friction, backlash and mimic relations are not. `to_pinocchio` converts states:
 
     >>> import numpy as np, phipsi as pp, pinocchio
     >>> robot = pp.robots.space_arm()
@@ -53,6 +53,7 @@ def to_pinocchio_model(robot: Robot) -> Any:
         own[body.name] = pin.SE3(turn.T, np.zeros(3))
         placement = own[h.parent] * _se3(pin, h.placement) * own[body.name].inverse()
         i = model.addJoint(parent + 1, joint, placement, h.name, *_limits(h, joint.nq))
+        model.addJointFrame(i)
         model.appendBodyToJoint(i, pin.Inertia(*central(body)), own[body.name])
     for name in dict.fromkeys((*(body.name for body in robot.bodies), *robot.frames)):
         frame = robot.frame(name)
