@@ -14,7 +14,7 @@ from benchmarks.measure import Contestant, Effort, difference, race, timed
 from benchmarks.mujoco import STATES
 from benchmarks.robots import BATCH, LOOPED, rows
 from benchmarks.tables import Column, Section
-from tests.agreement.peers import ConstrainedPinocchio, equality, mujoco_model
+from tests.agreement.peers import ConstrainedPinocchio, constrained_mujoco_model
 
 ACCURACY = 1e-10
 """Of Pinocchio's proximal iteration: a loop in the plane is redundant for it."""
@@ -149,7 +149,7 @@ def _one_by_one(run: Callable[..., Any], states: list[tuple[np.ndarray, ...]]) -
 
 def _mujoco(scene: Scene) -> tuple[Contestant, np.ndarray]:
     mj: Any = importlib.import_module("mujoco")
-    model = mujoco_model(scene.robot, equality(scene.kinds[1], scene.pairs))
+    model = constrained_mujoco_model(scene.robot, scene.kinds[1], scene.pairs)
     model.opt.tolerance = 1e-8  # its own default
     q, v, tau = (x[:STATES] for x in (scene.q, scene.v, scene.tau))
     q, v, tau = pp.interop.to_mujoco(scene.robot, q, v, tau=tau, joints=model)

@@ -69,7 +69,7 @@ def forward(effort: Effort) -> Section:
     text = (
         f"`pp.forward_dynamics`, batch {BATCH:,}, against `pin.abaInParallel` on one thread, "
         f"`pin.aba` state by state, and MuJoCo's `mj_forward` with constraints and contacts off, "
-        f"the time of setting its state left out. A dash: MuJoCo cannot load the robot, or moves "
+        f"the time of setting its state left out. A dash: MuJoCo cannot have the robot, or moves "
         f"it otherwise."
     )
     return Section("Forward dynamics", text, found)

@@ -12,7 +12,6 @@ import phipsi as pp
 from benchmarks.measure import Contestant, Effort, race, timed
 from benchmarks.robots import Case, case, columns, pin
 from benchmarks.tables import Aim, Column, at_least
-from tests.agreement.peers import pinocchio_model
 
 SIZE, NUMBERS = 1024, 400
 """States in a batch, 64 where there are more numbers in a result than these, which would not stay
@@ -88,4 +87,4 @@ def _aba(one: Case) -> Contestant:
 def space() -> Case:
     """A free-flyer with a seven-axis arm."""
     robot = pp.robots.space_arm()
-    return case("space_arm*", robot, pinocchio_model(robot), SIZE)
+    return case("space_arm*", robot, pp.interop.to_pinocchio_model(robot), SIZE)

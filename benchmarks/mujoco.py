@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import importlib
 from typing import Any
-from xml.etree import ElementTree
 
 import numpy as np
 
 import phipsi as pp
-from benchmarks.files import FILES
 from benchmarks.measure import Contestant, difference
 from benchmarks.robots import Case
+from phipsi.cli.peers import tree_spec
 
 STATES = 8
 """States, each in an MjData of its own, so that no time is spent on setting them."""
@@ -22,7 +21,7 @@ def mj_forward(case: Case, expected: np.ndarray) -> Contestant | None:
     moves otherwise there than `expected` (nv numbers for each state, ours)."""
     mj: Any = importlib.import_module("mujoco")
     try:
-        model = _model(mj, case)
+        model = tree_spec(mj, case.robot).compile()
     except ValueError:
         return None
     datas = [mj.MjData(model) for _ in range(STATES)]
@@ -42,24 +41,3 @@ def mj_forward(case: Case, expected: np.ndarray) -> Contestant | None:
             forward(model, data)
 
     return Contestant(run, STATES)
-
-
-def _model(mj: Any, case: Case) -> Any:
-    """The URDF without shapes, damping, friction, contacts and limits."""
-    root = ElementTree.parse(FILES[case.name].path).getroot()
-    for link in root.iter("link"):
-        for shape in (*link.findall("visual"), *link.findall("collision")):
-            link.remove(shape)
-    for own in root.findall("mujoco"):
-        root.remove(own)
-    compiler = ElementTree.SubElement(root, "mujoco")
-    ElementTree.SubElement(compiler, "compiler", fusestatic="true")
-    spec = mj.MjSpec.from_string(ElementTree.tostring(root, encoding="unicode"))
-    if FILES[case.name].base == "free":
-        spec.worldbody.first_body().add_freejoint(name=case.robot.hinges[0].name)
-    for flag in (mj.mjtDisableBit.mjDSBL_CONSTRAINT, mj.mjtDisableBit.mjDSBL_CONTACT):
-        spec.option.disableflags |= int(flag)
-    model = spec.compile()
-    model.dof_damping[:] = 0.0
-    model.jnt_stiffness[:] = 0.0
-    return model

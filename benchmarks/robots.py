@@ -76,22 +76,7 @@ def five() -> list[Case]:
 
 
 def chain(links: int, batch: int, *, peer: bool = True) -> Case:
-    """A revolute chain, built link by link in both libraries (in phipsi only: `peer=False`)."""
+    """A revolute chain in both libraries (in phipsi only: `peer=False`)."""
     robot = pp.robots.chain(links)
-    return case(f"chain of {links}", robot, _as_pinocchio(robot) if peer else None, batch)
-
-
-def _as_pinocchio(chain: pp.Robot) -> Any:
-    model, parent = pin.Model(), 0
-    for body, hinge in zip(chain.bodies, chain.hinges, strict=True):
-        joint = pin.JointModelRX() if hinge.axes[0][0] == 1.0 else pin.JointModelRY()
-        placement = pin.SE3(np.eye(3), np.array(hinge.placement.position, float))
-        parent = model.addJoint(parent, joint, placement, hinge.name)
-        mass, moment = float(body.inertia.mass), np.array(body.inertia.moment, float)
-        center = moment / mass
-        about_center = np.array(body.inertia.J, float) - (
-            moment @ center * np.eye(3) - np.outer(moment, center)
-        )
-        inertia = pin.Inertia(mass, center, about_center)
-        model.appendBodyToJoint(parent, inertia, pin.SE3.Identity())
-    return model
+    model = pp.interop.to_pinocchio_model(robot) if peer else None
+    return case(f"chain of {links}", robot, model, batch)

@@ -12,7 +12,7 @@ import numpy as np
 import phipsi as pp
 from benchmarks.measure import Contestant, Effort, race, timed
 from benchmarks.tables import Aim, Column, Section, at_least
-from phipsi.cli.peers import mujoco_spec
+from phipsi.cli.peers import tree_spec
 
 ROBOTS, STEPS, DT = 4096, 1000, 1e-3
 THEIRS = 64
@@ -90,7 +90,7 @@ def rollouts(effort: Effort) -> Section:
 
 def _servoed(mj: Any, robot: pp.Robot) -> Any:
     """The robot in MuJoCo, integrated by RK4, an actuator −k(q − ctrl) − bv at every joint."""
-    spec = mujoco_spec(mj, robot)
+    spec = tree_spec(mj, robot)
     spec.option.integrator, spec.option.timestep = mj.mjtIntegrator.mjINT_RK4, DT
     for hinge in robot.hinges[1:]:
         actuator = spec.add_actuator(target=hinge.name, trntype=mj.mjtTrn.mjTRN_JOINT)

@@ -4,30 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pytest
 
 import phipsi as pp
-from tests.agreement.peers import pinocchio_model
 from tests.zoo import MOVING, State, close, random_forest
 
 pin: Any = pytest.importorskip("pinocchio")
 
 
-def with_normal_z(robot: pp.Robot) -> pp.Robot:
-    """The robot with planar hinges in the plane that Pinocchio's have, normal to z."""
-    builder = robot.edit()
-    for h in robot.hinges:
-        if h.kind.name == "planar":
-            builder.replace_hinge(h.name, axes=tuple(np.eye(3)[[2, 0, 1]].astype(object)))
-    return builder.build()
-
-
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("kinds", [*((kind,) for kind in MOVING), MOVING], ids="+".join)
 def test_dynamics_of_each_hinge_kind(kinds: tuple[str, ...], seed: int) -> None:
-    robot = with_normal_z(random_forest(seed, 5, kinds=kinds, massless=False))
-    model = pinocchio_model(robot)
+    robot = random_forest(seed, 5, kinds=kinds, massless=False)
+    model = pp.interop.to_pinocchio_model(robot)
     data = model.createData()
     for k in range(3):
         s = State(robot, seed=k)

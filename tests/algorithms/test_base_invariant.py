@@ -12,7 +12,8 @@ import phipsi as pp
 from phipsi.operators.algebra.symbols import H, mass, phi
 from phipsi.operators.dense import matrix, system
 from phipsi.sweeps.messages import scheduled
-from tests.agreement.test_hinges import pin, pinocchio_model, with_normal_z
+from tests.agreement.peers import with_normal_z
+from tests.agreement.test_hinges import pin
 from tests.model.urdf_files import URDFS
 from tests.sweeps.test_looped import flat
 from tests.zoo import MOVING, State, close, random_forest
@@ -46,7 +47,7 @@ def ways(program: Any, robot: pp.Robot, *arrays: Any, **external: Any) -> list[A
 def test_accelerations_of_every_body_are_pinocchios(kinds: tuple[str, ...]) -> None:
     """Armature, gravity, forces on the bodies and on the bases, velocities."""
     robot = with_normal_z(flyer(1, 6, kinds=kinds, massless=False))
-    model = pinocchio_model(robot)
+    model = pp.interop.to_pinocchio_model(robot)
     data, s = model.createData(), State(robot)
     q, v, tau = pp.interop.to_pinocchio(robot, s.q, s.v, tau=s.tau, joints=model)
     forces = [pin.Force.Zero(), *(pin.Force(f[3:], f[:3]) for f in s.external)]

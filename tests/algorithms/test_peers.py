@@ -14,8 +14,6 @@ from tests.agreement.peers import (
     ConstrainedMujoco,
     ConstrainedPinocchio,
     mujoco_accelerations,
-    mujoco_model,
-    pinocchio_model,
 )
 from tests.zoo import State, close, random_forest
 
@@ -116,7 +114,7 @@ def test_our_robots_move_alike_in_pinocchio_and_mujoco(root: str, seed: int) -> 
         value = {f"placement:{h.name}": np.eye(7)[3]} if free else {
             f"armature:{h.name}": np.full(h.kind.nv, 0.1 * i)}  # fmt: skip
         robot = robot.with_parameters(value)
-    model, theirs = pinocchio_model(robot), mujoco_model(robot)
+    model, theirs = pp.interop.to_pinocchio_model(robot), pp.interop.to_mujoco_model(robot)
     for k in range(3):
         s = State(robot, seed=k)
         a = pp.forward_dynamics(robot, s.q, s.v, s.tau)
@@ -177,7 +175,7 @@ def test_two_arms_move_as_in_pinocchio_and_mujoco(make: Any) -> None:
 def kkt(robot: pp.Robot, pairs: Any, q: Any, v: Any, tau: Any) -> np.ndarray:
     """The accelerations by one dense solve with Pinocchio's matrices: 𝓜a − A*λ = tau − C and
     Aa = −Ȧv, A the difference of the frames' Jacobians in the world's axes at its origin."""
-    model = pinocchio_model(robot)
+    model = pp.interop.to_pinocchio_model(robot)
     data = model.createData()
     q, v, tau = pp.interop.to_pinocchio(robot, q, v, tau=tau, joints=model)
     pin.computeAllTerms(model, data, q, v)

@@ -14,8 +14,8 @@ import phipsi as pp
 from phipsi.operators.algebra import symbols as o
 from phipsi.operators.algebra.system import WEIGHTS
 from phipsi.operators.dense import matrix, system
-from tests.agreement.peers import SWAP, pinocchio_model
-from tests.agreement.test_hinges import pin, with_normal_z
+from tests.agreement.peers import SWAP, with_normal_z
+from tests.agreement.test_hinges import pin
 from tests.algorithms.test_base_invariant import flyer, runge_kutta
 from tests.zoo import MOVING, State, close, forests, random_forest
 
@@ -76,7 +76,7 @@ class Peer:
     """A robot in Pinocchio at a state, its results in our layout."""
 
     def __init__(self, robot: pp.Robot, s: State) -> None:
-        self.robot, self.s, self.model = robot, s, pinocchio_model(robot)
+        self.robot, self.s, self.model = robot, s, pp.interop.to_pinocchio_model(robot)
         self.data = self.model.createData()
         self.q, self.v = pp.interop.to_pinocchio(robot, s.q, s.v, joints=self.model)
 

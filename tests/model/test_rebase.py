@@ -10,7 +10,7 @@ import pytest
 
 import phipsi as pp
 from phipsi.model import KINDS
-from tests.agreement.test_hinges import pin, pinocchio_model
+from tests.agreement.test_hinges import pin
 from tests.zoo import MOVING, State, close, random_forest
 
 seeds = pytest.mark.parametrize("seed", range(6))
@@ -66,7 +66,7 @@ def test_dynamics_do_not_depend_on_the_base(seed: int) -> None:
 def test_every_body_in_turn_accelerates_as_in_pinocchio() -> None:
     """The free hinge of the rebased robot is accelerated as that body of Pinocchio's model is."""
     robot = flyer(2, 6, kinds=("revolute", "prismatic", "spherical"), massless=False)
-    model = pinocchio_model(robot)
+    model = pp.interop.to_pinocchio_model(robot)
     data, s = model.createData(), State(robot)
     q, v, tau = pp.interop.to_pinocchio(robot, s.q, s.v, tau=s.tau, joints=model)
     pin.forwardKinematics(model, data, q, v, pin.aba(model, data, q, v, tau))

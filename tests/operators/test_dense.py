@@ -182,10 +182,10 @@ def test_body_frames_are_those_that_people_see(robot: pp.Robot) -> None:
 @pytest.mark.parametrize("kinds", [*((kind,) for kind in MOVING), MOVING], ids="+".join)
 def test_pinocchio(kinds: tuple[str, ...]) -> None:
     pin: Any = pytest.importorskip("pinocchio")
-    from tests.agreement.test_hinges import pinocchio_model, with_normal_z
+    from tests.agreement.peers import with_normal_z
 
     robot = with_normal_z(random_forest(2, 5, kinds=kinds, massless=False))
-    model = pinocchio_model(robot)
+    model = pp.interop.to_pinocchio_model(robot)
     data, s, x = model.createData(), State(robot), moving(robot)
     q, v = pp.interop.to_pinocchio(robot, s.q, s.v, joints=model)
     order = pp.interop.to_pinocchio(robot, s.q, np.arange(robot.nv), joints=model)[1].astype(int)

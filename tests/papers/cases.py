@@ -16,8 +16,7 @@ from phipsi.operators import Expression
 from phipsi.operators.algebra.expression import Leaf
 from phipsi.operators.algebra.identities import TABLE, Identity
 from phipsi.operators.dense import System, matrix, system
-from tests.agreement.peers import pinocchio_model
-from tests.agreement.test_hinges import with_normal_z
+from tests.agreement.peers import with_normal_z
 from tests.model.test_rebase import flyer
 from tests.operators import test_identities as table
 from tests.operators.systems import random_system
@@ -123,7 +122,7 @@ class Peer:
 
     def __init__(self, c: Case) -> None:
         self.pin: Any = importlib.import_module("pinocchio")
-        self.c, self.model = c, pinocchio_model(c.robot)
+        self.c, self.model = c, pp.interop.to_pinocchio_model(c.robot)
         self.data = self.model.createData()
         state = pp.interop.to_pinocchio(c.robot, c.q, c.v, tau=c.tau, joints=self.model)
         self.q, self.v, self.tau = state

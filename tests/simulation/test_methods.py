@@ -8,7 +8,6 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import phipsi as pp
-from phipsi.cli.peers import mujoco_spec
 from phipsi.simulation import COORDINATES, METHODS
 from tests.zoo import MOVING, random_forest
 
@@ -140,7 +139,7 @@ def test_mujoco_agrees(name: str):
     mujoco: Any = importlib.import_module("mujoco")
     rollout: Any = importlib.import_module("mujoco.rollout")
     robot = pp.robots.ROBOTS[name]()
-    spec = mujoco_spec(mujoco, robot)
+    spec = pp.interop.to_mujoco_spec(robot)
     spec.option.integrator, spec.option.timestep = mujoco.mjtIntegrator.mjINT_RK4, 1e-3
     model = spec.compile()
     q, v = robot.random_state(2, (3,))

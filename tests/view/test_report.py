@@ -18,7 +18,7 @@ import pytest
 import phipsi as pp
 from phipsi.simulation.trajectory import Trajectory
 from phipsi.view import Report, base_motion
-from phipsi.view.motion import FRAMES_PER_SECOND, MAX_FRAMES, MAX_NUMBERS, sampled, thinned
+from phipsi.view.recorded_motion import FRAMES_PER_SECOND, MAX_FRAMES, MAX_NUMBERS, sampled, thinned
 from tests.view.motions import HOSTILE, hostile, swing
 
 ASSETS = resources.files("phipsi.view") / "assets"

@@ -1,5 +1,4 @@
-"""The command line: `phipsi demo`, `phipsi info`, `phipsi robots`, `phipsi explain`,
-`phipsi doctor`."""
+"""The command line: `app` has the commands, and each is run by a module of its name."""
 
 from phipsi.cli.app import app
 

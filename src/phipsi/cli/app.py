@@ -13,13 +13,7 @@ import typer
 from typer.core import TyperGroup
 
 import phipsi as pp
-
-INTERRUPTED = 130
-"""The exit code after Ctrl-C."""
-
-
-class BadUsage(Exception):
-    """The arguments make no sense; the message is one sentence."""
+from phipsi.cli.errors import INTERRUPTED, BadUsage
 
 
 class _Commands(TyperGroup):

@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 
 import phipsi as pp
-from phipsi.cli.app import INTERRUPTED, BadUsage
-from phipsi.cli.info import Base, find
+from phipsi.cli.errors import INTERRUPTED, BadUsage
+from phipsi.cli.lookup import Base, find_program, find_robot
 from phipsi.cli.peers import LOOPED, Contestant, Peer, peers
-from phipsi.cli.show import find_program
 
 FUNCTIONS = (
     "forward_dynamics",
@@ -52,7 +51,7 @@ class Row:
 
 def run(name: str, base: Base | None, batch: int, functions: str | None, as_json: bool) -> int:
     """Print the table, or JSON; 0, or 130 after Ctrl-C, with what was measured until then."""
-    robot = find(name, base)
+    robot = find_robot(name, base)
     if not robot.nv:
         raise BadUsage(f"robot {robot.name!r} does not move: there is nothing to time")
     names = FUNCTIONS if functions is None else [x.strip() for x in functions.split(",")]

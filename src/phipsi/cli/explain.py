@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from phipsi.cli.app import BadUsage
-from phipsi.cli.info import find
+from phipsi.cli.errors import BadUsage
+from phipsi.cli.lookup import find_robot
 from phipsi.model import ModelError
 from phipsi.operators.writing.explain import Explanation, explain
 from phipsi.operators.writing.parser import parse
@@ -24,7 +24,7 @@ def run(
     """Print the explanation."""
     if active and not robot:
         raise BadUsage("--active names hinges of a robot: name the robot too")
-    on = find(robot) if robot else None
+    on = find_robot(robot) if robot else None
     try:
         found = explain(parse(expression), on, language=language, active=active or None)
     except ModelError:

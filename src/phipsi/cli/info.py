@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import json
-from difflib import get_close_matches
-from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import phipsi as pp
-from phipsi.cli.app import BadUsage
-
-Base = Literal["fixed", "free"]
+from phipsi.cli.lookup import Base, find_robot
 
 
 def run(name: str, base: Base | None, as_json: bool) -> None:
     """Print a robot: its tree and sizes, or JSON."""
-    robot = find(name, base)
+    robot = find_robot(name, base)
     if as_json:
         print(json.dumps(summary(robot), indent=2, ensure_ascii=False))
     else:
@@ -47,20 +43,6 @@ def show_cache(clear: bool, as_json: bool) -> None:
     if clear:
         print(f"removed {removed} entries")
     print(found)
-
-
-def find(name: str, base: Base | None = None) -> pp.Robot:
-    """The robot of a file, or the packaged robot of that name."""
-    packaged = pp.robots.ROBOTS
-    if Path(name).exists():
-        return pp.load(name, base=base) if base else pp.load(name)
-    if name in packaged:
-        if base:
-            raise BadUsage(f"--base is for files; the packaged robot {name!r} has its own base")
-        return packaged[name]()
-    close = get_close_matches(name, packaged)
-    hint = f"did you mean {close[0]!r}?" if close else "`phipsi robots` lists the packaged ones"
-    raise BadUsage(f"there is no file and no packaged robot {name!r}; {hint}")
 
 
 def summary(robot: pp.Robot) -> dict[str, Any]:

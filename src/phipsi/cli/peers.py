@@ -1,4 +1,4 @@
-"""A robot built number by number in Pinocchio and in MuJoCo, to be timed beside phipsi."""
+"""Calls of Pinocchio and MuJoCo for a robot, to be timed beside phipsi's."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import phipsi as pp
-from phipsi.spatial import rotation as rot
 
 LOOPED, DATAS = 64, 8
 """States that calls of one state go through; of MuJoCo each in an MjData of its own."""
@@ -31,13 +30,6 @@ PINOCCHIO = {
     "poses": ("forwardKinematics", ("q",)),
 }
 """What computes the same there, and from which arrays."""
-MUJOCO = {
-    "revolute": "mjJNT_HINGE",
-    "continuous": "mjJNT_HINGE",
-    "prismatic": "mjJNT_SLIDE",
-    "spherical": "mjJNT_BALL",
-    "free": "mjJNT_FREE",
-}
 
 
 class Contestant(NamedTuple):
@@ -73,15 +65,6 @@ def peers(robot: pp.Robot, states: Mapping[str, np.ndarray]) -> list[Peer]:
     return found
 
 
-def _central(body: pp.Body) -> tuple[float, np.ndarray, np.ndarray]:
-    """Mass, centre of mass, and inertia about it in the body's axes."""
-    m = float(body.mass)
-    moment = np.asarray(body.inertia.moment, float)
-    com = moment / m if m else moment
-    about = m * (com @ com * np.eye(3) - np.outer(com, com))
-    return m, com, np.asarray(body.inertia.J, float) - about
-
-
 def _check(
     name: str, robot: pp.Robot, states: Mapping[str, np.ndarray], theirs: np.ndarray
 ) -> None:
@@ -97,16 +80,7 @@ def _check(
 
 
 def _pinocchio(pin: Any, robot: pp.Robot, states: Mapping[str, np.ndarray]) -> Peer:
-    model = pin.Model()
-    model.gravity.linear = np.asarray(robot.gravity, float)
-    for body, h, parent in zip(robot.bodies, robot.hinges, robot.parents, strict=True):
-        place = pin.SE3(
-            np.asarray(h.placement.rotation, float), np.asarray(h.placement.position, float)
-        )
-        i = model.addJoint(parent + 1, _joint(pin, h), place, h.name)
-        model.appendBodyToJoint(i, pin.Inertia(*_central(body)), pin.SE3.Identity())
-    order = pp.interop.to_pinocchio(robot, robot.neutral(), np.arange(robot.nv), joints=model)[1]
-    model.armature = robot.joint_data("armature")[order.astype(int)]
+    model = pp.interop.to_pinocchio_model(robot)
     names = ("q", "v", "a", "tau")
     layout = pp.interop.to_pinocchio(robot, *(states[x] for x in names), joints=model)
     theirs = dict(zip(names, layout, strict=True))
@@ -130,25 +104,6 @@ def _pinocchio(pin: Any, robot: pp.Robot, states: Mapping[str, np.ndarray]) -> P
     return Peer("Pinocchio", single, batch)
 
 
-def _joint(pin: Any, h: pp.Hinge) -> Any:
-    axis = np.asarray(h.axes[0], float) if h.axes else np.zeros(3)
-    aligned = np.flatnonzero((axis == np.eye(3)).all(axis=1))
-    match h.kind.name:
-        case "revolute" | "continuous" if aligned.size:
-            return getattr(pin, f"JointModelR{'XYZ'[aligned[0]]}")()
-        case "revolute" | "continuous":
-            return pin.JointModelRevoluteUnaligned(axis)
-        case "prismatic" if aligned.size:
-            return getattr(pin, f"JointModelP{'XYZ'[aligned[0]]}")()
-        case "prismatic":
-            return pin.JointModelPrismaticUnaligned(axis)
-        case "spherical":
-            return pin.JointModelSpherical()
-        case "free":
-            return pin.JointModelFreeFlyer()
-    raise ValueError(f"hinge {h.name!r} is {h.kind.name}")
-
-
 def _looped(function: Any, first: tuple[Any, ...], arrays: list[np.ndarray]) -> Contestant:
     states = list(zip(*(list(x[:LOOPED]) for x in arrays), strict=True))
 
@@ -169,7 +124,7 @@ def _parallel(pin: Any, model: Any, function: Any, arrays: list[np.ndarray]) -> 
 
 
 def _mujoco(mj: Any, robot: pp.Robot, states: Mapping[str, np.ndarray]) -> Peer:
-    model = mujoco_spec(mj, robot).compile()
+    model = tree_spec(mj, robot).compile()
     q, v, tau = (states[x][:DATAS] for x in ("q", "v", "tau"))
     q, v, tau = pp.interop.to_mujoco(robot, q, v, tau=tau, joints=model)
     datas = [mj.MjData(model) for _ in q]
@@ -186,26 +141,12 @@ def _mujoco(mj: Any, robot: pp.Robot, states: Mapping[str, np.ndarray]) -> Peer:
     return Peer("MuJoCo", {"forward_dynamics": Contestant(call, len(datas))})
 
 
-def mujoco_spec(mj: Any, robot: pp.Robot) -> Any:
+def tree_spec(mj: Any, robot: pp.Robot) -> Any:
     """The robot as an MjSpec, with nothing but the dynamics of the tree left on."""
     mj.set_mju_user_warning(lambda said: None)  # else it writes MUJOCO_LOG.TXT where one stands
-    spec = mj.MjSpec()
-    spec.option.gravity = np.asarray(robot.gravity, float)
+    spec = pp.interop.to_mujoco_spec(robot)
+    for site in spec.sites:
+        spec.delete(site)
     for flag in (mj.mjtDisableBit.mjDSBL_CONSTRAINT, mj.mjtDisableBit.mjDSBL_CONTACT):
         spec.option.disableflags |= int(flag)
-    nodes = {"world": spec.worldbody}
-    for body, h in zip(robot.bodies, robot.hinges, strict=True):
-        m, com, J = _central(body)
-        node = nodes[h.parent].add_body(
-            name=body.name, pos=np.asarray(h.placement.position, float), mass=m, ipos=com,
-            quat=np.asarray(rot.to_quaternion(h.placement.rotation), float), explicitinertial=True,
-            fullinertia=[J[0, 0], J[1, 1], J[2, 2], J[0, 1], J[0, 2], J[1, 2]],
-        )  # fmt: skip
-        nodes[body.name] = node
-        if h.kind.name not in MUJOCO:
-            raise ValueError(f"hinge {h.name!r} is {h.kind.name}")
-        joint = node.add_joint(name=h.name, type=getattr(mj.mjtJoint, MUJOCO[h.kind.name]))
-        joint.armature = float(h.armature[0])
-        if h.axes:
-            joint.axis = np.asarray(h.axes[0], float)
     return spec

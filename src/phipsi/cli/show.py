@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
-from difflib import get_close_matches
 from typing import Any, Literal
 
 import numpy as np
 
 import phipsi as pp
-from phipsi.cli.app import BadUsage
-from phipsi.cli.info import Base, find
+from phipsi.cli.errors import BadUsage
+from phipsi.cli.lookup import Base, find_program, find_robot, hint
 from phipsi.model import KINDS, ModelError
 
 Stage = Literal["operators", "sweeps", "graph", "llvm", "cuda"]
@@ -31,7 +29,7 @@ def run(
     """Print a stage of a program, or JSON with it and its operations."""
     program = find_program(name)
     arguments = dict(read_option(program, text) for text in options)
-    on = find(robot, base)
+    on = find_robot(robot, base)
     try:
         text = program.show(on, stage, **arguments)
         graph = program.graph(on, **arguments) if as_json else None
@@ -53,34 +51,6 @@ def run(
         "text": text,
     }
     print(json.dumps(found, indent=2, ensure_ascii=False))
-
-
-def programs() -> dict[str, pp.Program[..., Any]]:
-    """The public programs by name, those of rooms of their own as "control.NAME"."""
-    found = {name: getattr(pp, name) for name in pp.__all__}
-    control = found.get("control")
-    own = getattr(control, "__all__", ())
-    found |= {f"control.{name}": getattr(control, name) for name in own}
-    return {name: x for name, x in found.items() if isinstance(x, pp.Program)}
-
-
-def find_program(name: str) -> pp.Program[..., Any]:
-    """The public program of that name."""
-    known = programs()
-    name = name.removeprefix("pp.").removeprefix("phipsi.")
-    if name in known:
-        return known[name]
-    if name in pp.__all__:
-        raise BadUsage(f"{name} is no program but plain Python around programs; name one of those")
-    raise BadUsage(f"there is no program {name!r}; {hint(name, known)}")
-
-
-def hint(name: str, known: Iterable[str]) -> str:
-    """What may have been meant, else what there is."""
-    known = list(known)
-    near = get_close_matches(name, known, n=1)
-    more = f" and {len(known) - 12} more" if len(known) > 12 else ""
-    return f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known[:12])}{more}"
 
 
 def read_option(program: pp.Program[..., Any], text: str) -> tuple[str, Any]:

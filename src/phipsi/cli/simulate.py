@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import phipsi as pp
-from phipsi.cli.app import INTERRUPTED, BadUsage
+from phipsi.cli.errors import INTERRUPTED, BadUsage
 from phipsi.scenarios import SCENARIOS, Scenario, ScenarioError, load
 from phipsi.scenarios.folder import check, filled, inside
 from phipsi.scenarios.scenario import Goal

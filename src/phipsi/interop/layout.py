@@ -11,7 +11,7 @@ from phipsi.model import Hinge, ModelError, Robot
 from phipsi.model.hinges import HingeKind
 
 
-class Place(NamedTuple):
+class JointLayout(NamedTuple):
     """A hinge and its slices of the other library's q and v."""
 
     hinge: Hinge
@@ -29,18 +29,18 @@ class Move(NamedTuple):
 
 def in_order(
     robot: Robot, names: Sequence[str] | None, nq: Callable[[HingeKind], int]
-) -> list[Place]:
-    """The places when hinges follow each other in the order of `names` (default the robot's)."""
+) -> list[JointLayout]:
+    """The layout where hinges follow each other in the order of `names` (default the robot's)."""
     hinges = {h.name: h for h in robot.hinges}
     order = list(hinges) if names is None else list(names)
     check_names(robot, order)
-    places, q, v = [], 0, 0
+    layout, q, v = [], 0, 0
     for name in order:
         h = hinges[name]
         size = nq(h.kind)
-        places.append(Place(h, slice(q, q + size), slice(v, v + h.kind.nv)))
+        layout.append(JointLayout(h, slice(q, q + size), slice(v, v + h.kind.nv)))
         q, v = q + size, v + h.kind.nv
-    return places
+    return layout
 
 
 def check_names(robot: Robot, names: Sequence[str]) -> None:

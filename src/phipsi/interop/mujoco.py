@@ -1,5 +1,6 @@
-"""MuJoCo's layout: as ours, but a free joint has v = [linear, world axes; angular, body axes], its
-acceleration is the derivative of those numbers, and its force is what they do work with."""
+"""MuJoCo's layout: as ours, but the q of a free joint is the pose in the world, its v is [linear,
+world axes; angular, body axes], its acceleration is the derivative of those numbers, and its force
+is what they do work with."""
 
 from __future__ import annotations
 
@@ -9,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from phipsi.interop.layout import (
+    JointLayout,
     Move,
-    Place,
     check_names,
     in_order,
     moved,
@@ -19,8 +20,9 @@ from phipsi.interop.layout import (
     unit,
     vector,
 )
-from phipsi.model import ModelError, Robot
+from phipsi.model import Hinge, ModelError, Robot
 from phipsi.model.mjcf import joint_names
+from phipsi.spatial import rotation as rot
 
 _KINDS = ("revolute", "continuous", "prismatic", "spherical", "free")
 
@@ -34,12 +36,12 @@ def to_mujoco(
     Arrays have any leading batch shape. `joints` says in which order MuJoCo has the joints: its
     `MjModel`, or a sequence of names; default as in `robot`. The a of a free joint needs v.
     """
-    places = _places(robot, joints)
+    layout = _layout(robot, joints)
     if a is not None:
         a = _with_classical(robot, a, v, 1.0)
-    moves = [Move(p.hinge.q, p.q, partial(_normalized, p)) for p in places]
+    moves = [Move(j.hinge.q, j.q, partial(_to_qpos, j.hinge)) for j in layout]
     qpos = moved("q", q, (robot.nq, robot.nq), moves)
-    moves = [Move(p.hinge.v, p.v, partial(_to_world, p, qpos)) for p in places]
+    moves = [Move(j.hinge.v, j.v, partial(_to_world, j, qpos)) for j in layout]
     return results([qpos, *moved_rates(v, a, tau, robot.nv, moves)])
 
 
@@ -47,36 +49,76 @@ def from_mujoco(
     robot: Robot, q: Any, v: Any = None, a: Any = None, tau: Any = None, *, joints: Any = None
 ) -> Any:
     """The inverse of `to_mujoco`."""
-    places = _places(robot, joints)
-    moves = [Move(p.q, p.hinge.q, partial(_normalized, p)) for p in places]
-    ours = moved("q", q, (robot.nq, robot.nq), moves)
-    moves = [Move(p.v, p.hinge.v, partial(_to_body, p, ours)) for p in places]
+    layout = _layout(robot, joints)
+    qpos = vector("q", q, robot.nq)
+    moves = [Move(j.q, j.hinge.q, partial(_from_qpos, j.hinge)) for j in layout]
+    ours = moved("q", qpos, (robot.nq, robot.nq), moves)
+    moves = [Move(j.v, j.hinge.v, partial(_to_body, j, qpos)) for j in layout]
     v, a, tau = moved_rates(v, a, tau, robot.nv, moves)
     if a is not None:
         a = _with_classical(robot, a, v, -1.0)
     return results([ours, v, a, tau])
 
 
-def _places(robot: Robot, joints: Any) -> list[Place]:
+def check_kinds(robot: Robot) -> None:
+    """MuJoCo has a joint for each hinge."""
     for h in robot.hinges:
         if h.kind.name not in _KINDS:
             raise ModelError(f"hinge {h.name!r} is {h.kind.name}, which MuJoCo does not have")
+
+
+def _layout(robot: Robot, joints: Any) -> list[JointLayout]:
+    check_kinds(robot)
     if joints is None or not hasattr(joints, "jnt_qposadr"):
         return in_order(robot, joints, lambda kind: kind.nq)
     names = joint_names(joints)
     check_names(robot, names)
-    places = []
+    layout = []
     for name, q, v in zip(names, joints.jnt_qposadr, joints.jnt_dofadr, strict=True):
         h = robot.hinge(name)
-        places.append(Place(h, slice(q, q + h.kind.nq), slice(v, v + h.kind.nv)))
-    return places
+        layout.append(JointLayout(h, slice(q, q + h.kind.nq), slice(v, v + h.kind.nv)))
+    return layout
 
 
-def _normalized(place: Place, x: np.ndarray) -> np.ndarray:
-    start = place.hinge.kind.quaternion
+def _to_qpos(h: Hinge, x: np.ndarray) -> np.ndarray:
+    """q of a hinge with its quaternion at length one; of a free one the pose in the world."""
+    start = h.kind.quaternion
     if start is None:
         return x
-    return np.concatenate((x[..., :start], unit(x[..., start:])), axis=-1)
+    position, quaternion = x[..., :start], unit(x[..., start:])
+    if _placed(h):
+        R, turn = _placement(h)
+        position = position @ R.T + np.asarray(h.placement.position, float)
+        quaternion = _product(turn, quaternion)
+    return np.concatenate((position, quaternion), axis=-1)
+
+
+def _from_qpos(h: Hinge, x: np.ndarray) -> np.ndarray:
+    """The inverse of `_to_qpos`."""
+    start = h.kind.quaternion
+    if start is None:
+        return x
+    position, quaternion = x[..., :start], unit(x[..., start:])
+    if _placed(h):
+        R, turn = _placement(h)
+        position = (position - np.asarray(h.placement.position, float)) @ R
+        quaternion = _product(rot.conjugate(turn), quaternion)
+    return np.concatenate((position, quaternion), axis=-1)
+
+
+def _placed(h: Hinge) -> bool:
+    """Is this a free hinge that does not start at the origin of its parent?"""
+    return h.kind.name == "free" and not np.array_equal(h.placement.matrix, np.eye(4))
+
+
+def _placement(h: Hinge) -> tuple[np.ndarray, tuple[float, ...]]:
+    R = np.asarray(h.placement.rotation, float)
+    return R, tuple(map(float, rot.to_quaternion(R)))
+
+
+def _product(p: tuple[float, ...], quaternion: np.ndarray) -> np.ndarray:
+    """p ⊗ quaternion, for many."""
+    return np.stack(rot.multiply(p, np.moveaxis(quaternion, -1, 0)), axis=-1)
 
 
 def _with_classical(robot: Robot, a: Any, v: Any, sign: float) -> np.ndarray:
@@ -94,24 +136,25 @@ def _with_classical(robot: Robot, a: Any, v: Any, sign: float) -> np.ndarray:
     return a
 
 
-def _to_world(place: Place, qpos: np.ndarray, x: np.ndarray) -> np.ndarray:
+def _to_world(joint: JointLayout, qpos: np.ndarray, x: np.ndarray) -> np.ndarray:
     """[angular; linear] of the body to MuJoCo's [linear, world; angular, body]."""
-    if place.hinge.kind.name != "free":
+    if joint.hinge.kind.name != "free":
         return x
-    w, u = _quaternion(qpos[..., place.q])
+    w, u = _quaternion(qpos[..., joint.q])
     return _concatenated(_turned(w, u, x[..., 3:]), x[..., :3])
 
 
-def _to_body(place: Place, q: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """The inverse of `_to_world`, with q as ours."""
-    if place.hinge.kind.name != "free":
+def _to_body(joint: JointLayout, qpos: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """The inverse of `_to_world`."""
+    if joint.hinge.kind.name != "free":
         return x
-    w, u = _quaternion(q[..., place.hinge.q])
+    w, u = _quaternion(qpos[..., joint.q])
     return _concatenated(x[..., 3:], _turned(w, -u, x[..., :3]))
 
 
 def _quaternion(q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    return q[..., 3:4], q[..., 4:]
+    quaternion = unit(q[..., 3:])
+    return quaternion[..., :1], quaternion[..., 1:]
 
 
 def _turned(w: np.ndarray, u: np.ndarray, x: np.ndarray) -> np.ndarray:

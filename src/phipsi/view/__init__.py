@@ -12,13 +12,13 @@ Figures need matplotlib (`pip install "phipsi[plot]"`); a report without figures
 """
 
 from phipsi.view.figures import base_motion, conservation, figure_png, save_figure, tip_error
-from phipsi.view.motion import Motion
+from phipsi.view.recorded_motion import RecordedMotion
 from phipsi.view.report import Report
 from phipsi.view.scene import Scene, scene_of
 from phipsi.view.still import picture
 
 __all__ = [
-    "Motion",
+    "RecordedMotion",
     "Report",
     "Scene",
     "base_motion",

@@ -10,8 +10,8 @@ import numpy as np
 
 from phipsi.algorithms import poses
 from phipsi.view.geometry import corners, quaternions, up_axis
-from phipsi.view.motion import Motion, Sampled, packed, sampled
 from phipsi.view.palette import TARGET, track_color
+from phipsi.view.recorded_motion import RecordedMotion, Sampled, packed, sampled
 from phipsi.view.scene import Scene, scene_of
 
 SPEEDS = (0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
@@ -31,7 +31,7 @@ class Animation(NamedTuple):
 
 
 def animation(
-    motions: Mapping[str, Motion],
+    motions: Mapping[str, RecordedMotion],
     *,
     frames: Collection[str] = (),
     targets: Mapping[str, Any] | None = None,
@@ -97,7 +97,7 @@ def animation(
 
 
 def _space(
-    motions: Mapping[str, Motion],
+    motions: Mapping[str, RecordedMotion],
     robots: Mapping[str, Scene],
     samples: Mapping[str, Sampled],
     points: Sequence[np.ndarray],
@@ -132,7 +132,7 @@ def _space(
 
 def _words(
     label: str,
-    motion: Motion,
+    motion: RecordedMotion,
     s: Sampled,
     frames: Collection[str],
     marks: Mapping[str, tuple[np.ndarray, bool]],
@@ -154,14 +154,14 @@ def _words(
     return lines
 
 
-def _known(motion: Motion, frames: Collection[str]) -> list[str]:
+def _known(motion: RecordedMotion, frames: Collection[str]) -> list[str]:
     """The frames that this robot has; one robot of several at least must have each."""
     robot = motion.robot
     names = {*robot.frames, *(body.name for body in robot.bodies)}
     return [name for name in frames if name in names]
 
 
-def _positions(motion: Motion, name: str, s: Sampled) -> np.ndarray:
+def _positions(motion: RecordedMotion, name: str, s: Sampled) -> np.ndarray:
     return np.asarray(motion.frame(name), float)[s.kept, :3, 3]
 
 

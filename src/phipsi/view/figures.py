@@ -19,8 +19,8 @@ import numpy as np
 
 from phipsi.model.files import write
 from phipsi.view.geometry import turned_by
-from phipsi.view.motion import Motion, checked
 from phipsi.view.palette import TRACKS, track_color
+from phipsi.view.recorded_motion import RecordedMotion, checked
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,7 +40,7 @@ _STYLE = {
 }  # fmt: skip
 
 
-class Conserving(Motion, Protocol):
+class Conserving(RecordedMotion, Protocol):
     """A motion that knows its momentum (N, 6), [angular; linear], and its energy (N,) [J]."""
 
     @property
@@ -68,7 +68,7 @@ def style() -> Iterator[None]:
         yield
 
 
-def base_motion(motions: Mapping[str, Motion], base: str | None = None) -> Figure:
+def base_motion(motions: Mapping[str, RecordedMotion], base: str | None = None) -> Figure:
     """How far a free base turns [°] and moves [mm or m] from where it started, over time.
 
     `base` names a body or frame; by default it is the first body on a free hinge.
@@ -92,7 +92,7 @@ def base_motion(motions: Mapping[str, Motion], base: str | None = None) -> Figur
         return _finished(figure, [turn, shift], list(motions))
 
 
-def tip_error(motions: Mapping[str, Motion], frame: str, target: Any) -> Figure:
+def tip_error(motions: Mapping[str, RecordedMotion], frame: str, target: Any) -> Figure:
     """The distance of a frame to its target [m], and its angle [°] if the target is a pose, on a
     log scale over time. `target`: (3,) or (4, 4), or one per time, (N, 3) or (N, 4, 4)."""
     with style():
@@ -230,7 +230,7 @@ def _finished(figure: Figure, axes: list[Axes], labels: list[str]) -> Figure:
     return figure
 
 
-def _free_body(motion: Motion) -> str:
+def _free_body(motion: RecordedMotion) -> str:
     for hinge in motion.robot.hinges:
         if hinge.kind.name == "free":
             return hinge.child

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 from phipsi.model.files import write
 from phipsi.view.animation import SPEEDS, animation
 from phipsi.view.figures import figure_svg
-from phipsi.view.motion import Motion
 from phipsi.view.palette import TARGET
+from phipsi.view.recorded_motion import RecordedMotion
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -100,7 +100,7 @@ class Report:
 
     def animation(
         self,
-        motions: Mapping[str, Motion],
+        motions: Mapping[str, RecordedMotion],
         *,
         frames: Collection[str] = (),
         targets: Mapping[str, Any] | None = None,

@@ -14,8 +14,8 @@ import numpy as np
 from phipsi import algorithms
 from phipsi.view.figures import PAPER, legend, plain_text, style
 from phipsi.view.geometry import corners, rotation, sides, up_axis
-from phipsi.view.motion import Motion, checked
 from phipsi.view.palette import TARGET, track_color
+from phipsi.view.recorded_motion import RecordedMotion, checked
 from phipsi.view.scene import Scene, Solid, scene_of
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ PIXELS = 900
 
 
 def picture(
-    motions: Mapping[str, Motion],
+    motions: Mapping[str, RecordedMotion],
     *,
     frames: Collection[str] = (),
     targets: Mapping[str, Any] | None = None,
@@ -73,7 +73,7 @@ def picture(
         return figure
 
 
-def _chosen(label: str, motion: Motion, count: int) -> np.ndarray:
+def _chosen(label: str, motion: RecordedMotion, count: int) -> np.ndarray:
     """The poses of all bodies at `count` instants spread over a motion, (count, nb, 4, 4)."""
     t, q = checked(motion, label)
     good = np.flatnonzero(np.isfinite(q).all(1) & np.isfinite(t))
@@ -86,7 +86,7 @@ def _chosen(label: str, motion: Motion, count: int) -> np.ndarray:
     )
 
 
-def _paths(motion: Motion, frames: Collection[str], eye: np.ndarray) -> list[np.ndarray]:
+def _paths(motion: RecordedMotion, frames: Collection[str], eye: np.ndarray) -> list[np.ndarray]:
     """The positions of frames in the eye's axes, 400 at most."""
     out = []
     for name in frames:
@@ -117,7 +117,7 @@ def _eye(up: np.ndarray, azimuth: float, elevation: float) -> np.ndarray:
 
 
 def _layers(
-    motions: Mapping[str, Motion],
+    motions: Mapping[str, RecordedMotion],
     scenes: Mapping[str, Scene],
     poses: Mapping[str, np.ndarray],
     eye: np.ndarray,

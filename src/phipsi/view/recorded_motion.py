@@ -17,7 +17,7 @@ MAX_NUMBERS = 3_000_000
 """Of one motion no more poses, and no more numbers, are kept: a file of 16 MB at most."""
 
 
-class Motion(Protocol):
+class RecordedMotion(Protocol):
     """What the drawings need of a `phipsi.Trajectory`: t (N,) [s], q (N, nq), and poses of frames,
     (N, 4, 4)."""
 
@@ -52,7 +52,7 @@ class Sampled(NamedTuple):
     """When the motion stops being finite [s], if it does: it is drawn until then."""
 
 
-def sampled(motion: Motion, label: str) -> Sampled:
+def sampled(motion: RecordedMotion, label: str) -> Sampled:
     """At most 50 poses a second, and few enough for a page; first and last are kept."""
     t, q = checked(motion, label)
     broken = None
@@ -69,7 +69,7 @@ def sampled(motion: Motion, label: str) -> Sampled:
     return Sampled(index, t[index] - t[0], both, broken)
 
 
-def checked(motion: Motion, label: str) -> tuple[np.ndarray, np.ndarray]:
+def checked(motion: RecordedMotion, label: str) -> tuple[np.ndarray, np.ndarray]:
     """t and q of one motion, as arrays of the right shapes."""
     t, q = np.asarray(motion.t, float), np.asarray(motion.q, float)
     if q.ndim != 2:
