@@ -1,4 +1,4 @@
-"""Rules of the house that no linter knows."""
+"""Rules of the project that no linter knows."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def attributes(expression: ast.expr) -> set[str]:
     return {node.attr for node in ast.walk(expression) if isinstance(node, ast.Attribute)}
 
 
-ALGORITHMS = sorted((SOURCE / "algorithms").glob("*.py"))
+ALGORITHMS = sorted((SOURCE / "algorithms").rglob("*.py"))
 
 
 @pytest.mark.parametrize("path", ALGORITHMS, ids=lambda path: path.stem)
@@ -43,9 +43,9 @@ def test_algorithms_are_short(path: Path) -> None:
             assert length <= 60, f"{path.name}:{node.lineno} {node.name} has {length} lines"
 
 
-def test_no_room_but_the_compiler_speaks_of_backends() -> None:
-    for room in ("algorithms", "spatial", "model", "operators"):
-        for path in (SOURCE / room).rglob("*.py"):
+def test_only_the_compiler_speaks_of_backends() -> None:
+    for package in ("algorithms", "spatial", "model", "operators"):
+        for path in (SOURCE / package).rglob("*.py"):
             text = path.read_text(encoding="utf-8")
             for word in ("backend", 'dtype="float', "llvm", "cuda"):
                 assert word not in text.lower(), f"{path.name} speaks of {word}"

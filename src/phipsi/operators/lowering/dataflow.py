@@ -39,7 +39,10 @@ ONE = Fraction(1)
 
 
 class LoweringError(ValueError):
-    """An expression that no recursion computes, and why."""
+    """An expression that no recursion computes, and why: words and expressions."""
+
+    def __str__(self) -> str:
+        return "".join(map(str, self.args))
 
 
 @dataclass(eq=False)
@@ -194,7 +197,7 @@ class Dataflow:
             return self.recur(x, y)
         if row.definition is not None:
             return self.apply(leaf.definition if x is leaf else leaf.definition.T, y)
-        raise LoweringError(f"{leaf} ({leaf.meaning}) has no recursion in this version")
+        raise LoweringError(leaf, f" ({leaf.meaning}) has no recursion in this version")
 
     def transfer(self, x: Expression, y: Value) -> Value:
         """E_φ y or E_φs* y, gathered from the children; E_φ* y or E_φs y, scattered to them; B y,
@@ -242,9 +245,10 @@ class Dataflow:
             columns = tuple(self.apply(inner, unit) for unit in units)
             return self.make("solve", x.codomain, (y, *columns))
         raise LoweringError(
-            f"no identity removes the inverse of {inner}"
-            + ("" if inner.T is inner else ", which is not its own adjoint")
-            + "; ask for the dense one with dense=True"
+            "no identity removes the inverse of ",
+            inner,
+            "" if inner.T is inner else ", which is not its own adjoint",
+            "; ask for the dense one with dense=True",
         )
 
     # ---- vectors -------------------------------------------------------------------------------
@@ -256,11 +260,11 @@ class Dataflow:
         *operators, last = x.factors
         if operators:
             if last.domain != SCALARS:
-                raise LoweringError(f"{x} is no vector")
+                raise LoweringError(x, " is no vector")
             return self.apply(product(operators), self.vector(last))
         if isinstance(x, LogDet):
             if not (isinstance(x.inner, Leaf) and (act := x.inner.symbol.action) and act.logdet):
-                raise LoweringError(f"no identity takes the determinant of {x.inner} apart")
+                raise LoweringError("no identity takes the determinant of ", x.inner, " apart")
             return self.make("logdet", SCALARS, (), x.inner)
         if isinstance(x, ZeroOperator):
             return self.make("zero", x.codomain)
@@ -277,7 +281,8 @@ class Dataflow:
         if row.definition is not None:
             return self.vector(x.definition)
         raise LoweringError(
-            f"{x} ({x.meaning}) has no recursion in this version; its value can be given, {name}=…"
+            x,
+            f" ({x.meaning}) has no recursion in this version; its value can be given, {name}=…",
         )
 
 
