@@ -252,7 +252,7 @@ def test_limits_of_mujoco_are_there_and_off() -> None:
     mujoco.mj_forward(model, data)
     zero = np.zeros(2)
     close(data.qacc, pp.forward_dynamics(robot, data.qpos, zero, zero))
-    model.jnt_limited[:] = [True, False]
+    model.jnt_limited[:] = model.jnt_range[:, 0] < model.jnt_range[:, 1]
     mujoco.mj_forward(model, data)
     assert data.qacc[0] < -1.0
 

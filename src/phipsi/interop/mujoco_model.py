@@ -52,10 +52,11 @@ def to_mujoco_spec(robot: Robot) -> Any:
     """The robot as a `mujoco.MjSpec`, to be changed before it is compiled.
 
     Every hinge becomes a joint and every body a body of its name, every frame a site. Inertias,
-    armature and gravity are taken over, and limits as data: they act after
-    `model.jnt_limited[:] = True`. Springs, dampers, friction and backlash are not, for MuJoCo adds
-    them to the joint forces, where phipsi has them in `passive_forces`; nor are velocity and effort
-    limits, mimic relations and shapes. Sites can be held together as `pp.Loop` and `pp.Grasp` do:
+    armature and gravity are taken over. Limits are in `jnt_range`, and do not act unless
+    `jnt_limited` of the joint is set. Springs, dampers, friction and backlash are not taken over,
+    for MuJoCo adds them to the joint forces, where phipsi has them in `passive_forces`; nor are
+    velocity and effort limits, mimic relations and shapes. Sites can be held together, as `pp.Loop`
+    and `pp.Grasp` do it:
 
     >>> import mujoco, phipsi as pp
     >>> spec = pp.interop.to_mujoco_spec(pp.robots.four_bar())
