@@ -48,7 +48,7 @@ HEAD = f"""# The four papers, item by item
 Every numbered result of the papers that phipsi is made of: what it says, the function or operator
 that is it (`pp` is `phipsi`), what it is compared with, the check that does so, and the largest
 relative error (largest difference over largest value, or over one if that is less). Nothing is
-compared with itself: the oracles are dense matrices 
+compared with itself: the oracles are dense matrices
 ([system.py](../src/phipsi/operators/algebra/system.py)),
 elimination, Gaussian conditioning, differences along a motion, Pinocchio, and quantities that are
 conserved. Robots are random forests with every kind of hinge, branches, several roots, free and

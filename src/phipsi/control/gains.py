@@ -87,9 +87,8 @@ def _check_traced(
     parameters = bound.signature.parameters
     for name, rule in gains.items():
         value = bound.arguments.get(name)
-        if isinstance(value, (str, bool)) or (
-            value is None and parameters[name].default is not None
-        ):
+        optional = parameters[name].default is None
+        if isinstance(value, (str, bool)) or (value is None and not optional):
             raise TypeError(f"{program}: {name} is {value!r}, needs {rule.needs}")
         if value is not None and not rule.fits(robot, np.shape(value)):
             raise ValueError(f"{program}: {name} has {len(value)} numbers, needs {rule.needs}")

@@ -91,11 +91,13 @@ class LoopedForest(LoopedFields, Forest):
         numbers = {name: (x[0], *self._kept(x)) for name, x in values.items()}
 
         def read(k: Any, tracer: SweepTracer) -> dict[str, Any]:
+            def scalar(number: int, x: Any, j: int | None) -> Any:
+                return x if j is None else tracer.read(("vector", number, j))
+
             return {
-                name: with_scalars(like, (x if j is None else tracer.read(("vector", number, j))
-                                   for x, j in scalars))
+                name: with_scalars(like, (scalar(number, *one) for one in scalars))
                 for name, (like, number, scalars) in numbers.items()
-            }  # fmt: skip
+            }
 
         sweep = Sweep(self.shared)
         return self._closed(sweep, self.traced(sweep, read))
