@@ -115,16 +115,22 @@ class Graph:
         return Graph(inputs, tuple(nodes), self.outputs)
 
     @cached_property
-    def last_use(self) -> list[int]:
-        """For each node the last instruction that reads it, past the end for an output."""
-        last = list(range(len(self.nodes)))
+    def users(self) -> list[list[int]]:
+        """For each node the instructions that read it, in order and once for each operand; an
+        output is read past the end."""
+        users: list[list[int]] = [[] for _ in self.nodes]
         for i, node in enumerate(self.nodes):
             for a in node.args:
-                last[a] = i
+                users[a].append(i)
         for _, indices in self.outputs:
             for i in indices:
-                last[i] = len(self.nodes)
-        return last
+                users[i].append(len(self.nodes))
+        return users
+
+    @cached_property
+    def last_use(self) -> list[int]:
+        """For each node the last instruction that reads it, past the end for an output."""
+        return [users[-1] if users else i for i, users in enumerate(self.users)]
 
     def count(self) -> dict[str, int]:
         """How many of each arithmetic operation one evaluation takes (loops counted in full)."""

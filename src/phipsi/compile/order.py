@@ -86,15 +86,12 @@ def ordered(graph: Graph) -> Graph:
 
 def alive(graph: Graph) -> list[int]:
     """How many values have been computed, and are still to be read, after each node."""
-    last = list(range(len(graph.nodes)))
-    for i, node in enumerate(graph.nodes):
-        for a in node.args:
-            last[a] = i
-    change = [0] * len(graph.nodes)
-    for i, end in enumerate(last):
+    end = len(graph.nodes)
+    change = [0] * end
+    for i, users in enumerate(graph.users):
         if graph.nodes[i].op not in GIVEN:
             change[i] += 1
-            change[end] -= 1
+            change[max((user for user in users if user < end), default=i)] -= 1
     counts, now = [], 0
     for x in change:
         now += x
@@ -108,15 +105,17 @@ def nearby(graph: Graph, fused: Mapping[int, int]) -> dict[int, int]:
     sums: dict[int, list[int]] = {}
     for i, product in fused.items():
         sums.setdefault(product, []).append(i)
-    readers: dict[int, list[int]] = {}
-    for i, node in enumerate(graph.nodes):
-        for a in node.args:
-            readers.setdefault(a, []).extend(sums.get(i, (i,)))
+
+    def readers(a: int) -> Iterator[int]:
+        for i in graph.users[a]:
+            if i < len(graph.nodes):
+                yield from sums.get(i, (i,))
+
     kept = dict(fused)
     for product, ends in sums.items():
         late = max(ends) - FAR
         values = {a for a in graph.nodes[product].args if graph.nodes[a].op not in GIVEN + TURNS}
-        alone = [a for a in values if all(i < late or i in ends for i in readers[a])]
+        alone = [a for a in values if all(i < late or i in ends for i in readers(a))]
         if len(alone) == 2 and product < late:
             for i in ends:
                 del kept[i]

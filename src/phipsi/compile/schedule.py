@@ -94,15 +94,11 @@ def fused_products(graph: Graph) -> dict[int, int]:
     A product is fused where that makes it disappear: all its uses are sums, each with no other
     product to fuse.
     """
-    users: dict[int, list[int]] = {}
-    for i, node in enumerate(graph.nodes):
-        for a in node.args:
-            users.setdefault(a, []).append(i)
-    kept = {i for _, indices in graph.outputs for i in indices}
+    users, end = graph.users, len(graph.nodes)
     chosen: dict[int, int] = {}
-    products = [i for i, n in enumerate(graph.nodes) if n.op == "mul" and i not in kept]
-    for product in sorted(products, key=lambda i: (len(users.get(i, ())), i)):
-        sums = users.get(product, ())
+    products = [i for i, n in enumerate(graph.nodes) if n.op == "mul" and end not in users[i]]
+    for product in sorted(products, key=lambda i: (len(users[i]), i)):
+        sums = users[product]
         if all(
             graph.nodes[s].op in ("add", "sub")
             and s not in chosen

@@ -84,25 +84,19 @@ def filled(layouts: Mapping[int, Layout]) -> dict[int, set[int]]:
 
 def layouts(graph: Graph) -> dict[int, Layout]:
     """How the memory of each loop of a graph is laid out."""
-    uses = [0] * len(graph.nodes)
     picks: dict[tuple[int, int], int] = {}
     arrays: set[int] = set()
     for node in graph.nodes:
-        for a in node.args:
-            uses[a] += 1
         if node.op == "pick":
             picks[node.args[0], node.value] = picks.get((node.args[0], node.value), 0) + 1
         elif node.op == "loop":
             arrays.update(node.args)
-    for _, nodes in graph.outputs:
-        for n in nodes:
-            uses[n] += 1
     found = {i: Layout(node.value) for i, node in enumerate(graph.nodes) if node.op == "loop"}
     for k, (_, nodes) in enumerate(graph.outputs):
         there: dict[int, list[tuple[int, int]]] = {}
         for element, n in enumerate(nodes):
             op, args, value = graph.nodes[n]
-            if op == "pick" and uses[n] == picks[args[0], value] == 1:
+            if op == "pick" and len(graph.users[n]) == picks[args[0], value] == 1:
                 there.setdefault(args[0], []).append((element, value))
         for source, pairs in there.items():
             if source in found and source not in arrays and 2 * len(pairs) > len(nodes):

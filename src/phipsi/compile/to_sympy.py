@@ -8,7 +8,6 @@ modest size are then simplified (rational.py) or written out.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from fractions import Fraction
@@ -50,8 +49,6 @@ class Algebra(Protocol):
 
 def walk(graph: Graph, inputs: Sequence[Sequence[Any]], algebra: Algebra) -> list[list[Any]]:
     """Every output of the graph, in the values of an algebra."""
-    uses = Counter(a for node in graph.nodes for a in node.args)
-    uses.update(i for _, indices in graph.outputs for i in indices)
     values: list[Any] = []
     for i, (op, args, value) in enumerate(graph.nodes):
         given = [values[a] for a in args]
@@ -70,7 +67,7 @@ def walk(graph: Graph, inputs: Sequence[Sequence[Any]], algebra: Algebra) -> lis
                 result = _unrolled(value, given, algebra)
             case _:
                 result = algebra.apply(op, given)
-                if uses[i] > 1:
+                if len(graph.users[i]) > 1:
                     result = algebra.shared(result)
         values.append(result)
     return [[values[i] for i in indices] for _, indices in graph.outputs]

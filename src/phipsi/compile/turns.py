@@ -40,14 +40,11 @@ class Turns:
         turns = [x for x in early if x.kind == "sincos"]
         if not turns:
             return cls(), list(items)
-        read: dict[int, set[int]] = {i: {-1} for _, nodes in graph.outputs for i in nodes}
-        for i, node in enumerate(graph.nodes):
-            for a in node.args:
-                read.setdefault(a, set()).add(i)
         private = [
             x
             for x in turns
-            if graph.nodes[x.operands[0]].op == "input" and read[x.operands[0]] <= set(x.nodes)
+            if graph.nodes[x.operands[0]].op == "input"
+            and set(graph.users[x.operands[0]]) <= set(x.nodes)
         ]
         arrays = Counter(graph.nodes[x.operands[0]].value[0] for x in private)
         array = arrays.most_common(1)[0][0] if arrays else -1
