@@ -23,6 +23,7 @@ from hypothesis import strategies as st
 
 import phipsi as pp
 from phipsi.compile import (
+    Builder,
     Graph,
     LoopBuilder,
     Place,
@@ -245,7 +246,7 @@ class Grower:
         at = n - 1 - int(self.rng.exponential(6.0)) if self.rng.random() < 0.6 else -1
         return values[at if 0 <= at < n else int(self.rng.integers(n))]
 
-    def grow(self, tracer: Tracer, values: list[Any], n: int) -> None:
+    def grow(self, tracer: Builder, values: list[Any], n: int) -> None:
         """n more values by single operations, half of them through the rules of tracing."""
         for _ in range(n):
             op = str(self.rng.choice(SOFT if self.rng.random() < 0.7 else list(OPS)))

@@ -19,12 +19,14 @@ from phipsi.compile.kernel import (
     llvm_source,
 )
 from phipsi.compile.loops import LoopBuilder, array_of
+from phipsi.compile.node import Builder, Node, TraceError, current, tracing
 from phipsi.compile.repeat import repeat
-from phipsi.compile.trace import Node, TraceError, Tracer, current, tracing
+from phipsi.compile.trace import Tracer
 
 __all__ = [
     "BACKENDS",
     "DTYPES",
+    "Builder",
     "Case",
     "Graph",
     "Instruction",

@@ -14,8 +14,9 @@ from typing import Any
 from phipsi.compile import fold
 from phipsi.compile.graph import Graph, Loop, Place
 from phipsi.compile.loops import LoopBuilder, array_of, pick
+from phipsi.compile.node import Builder, Node, TraceError, current, tracing
 from phipsi.compile.ops import OPS
-from phipsi.compile.trace import Node, TraceError, Tracer, current, tracing
+from phipsi.compile.trace import Tracer
 
 Tangent = dict[int, Node]
 """The derivative of a scalar along each direction; 0 along those that are not there."""
@@ -63,7 +64,7 @@ def has_loops(graph: Graph) -> bool:
     return any(node.op == "loop" for node in graph.nodes)
 
 
-def tracer_in_progress() -> Tracer:
+def tracer_in_progress() -> Builder:
     """The trace that derivatives are made in."""
     tracer = current()
     if tracer is None:

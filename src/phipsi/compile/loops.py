@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from phipsi.compile.graph import Case, Loop, Place
-from phipsi.compile.trace import Node, TraceError, Tracer, current
+from phipsi.compile.node import Builder, Node, TraceError, current
+from phipsi.compile.trace import Tracer
 
 
 class CaseTracer(Tracer):
@@ -49,7 +50,7 @@ class CaseTracer(Tracer):
 class LoopBuilder:
     """Collects what a loop needs; `node` makes it a node of the trace in progress."""
 
-    def __init__(self, count: int, outer: Tracer | None = None) -> None:
+    def __init__(self, count: int, outer: Builder | None = None) -> None:
         outer = outer or current()
         if outer is None:
             raise TraceError("a loop can only be made inside a program")

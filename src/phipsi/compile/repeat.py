@@ -11,7 +11,7 @@ import numpy as np
 from phipsi.compile.arrays import Traced, is_traced, lift
 from phipsi.compile.graph import Place
 from phipsi.compile.loops import CaseTracer, LoopBuilder, array_of, pick
-from phipsi.compile.trace import current, tracing
+from phipsi.compile.node import current, tracing
 
 
 def repeat(

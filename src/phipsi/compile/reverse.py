@@ -16,7 +16,8 @@ import numpy as np
 from phipsi.compile.derive import made, replayed, terms, tracer_in_progress
 from phipsi.compile.graph import Case, Graph, Loop, Place
 from phipsi.compile.loops import LoopBuilder, array_of, length, pick
-from phipsi.compile.trace import Node, TraceError, Tracer, tracing
+from phipsi.compile.node import Node, TraceError, tracing
+from phipsi.compile.trace import Tracer
 
 Adjoint = Node | None
 """How the result varies with a scalar; None: not at all."""

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from phipsi.compile import Leaf
-from phipsi.compile.to_sympy import arranged, formulas, sympy, tidy
+from phipsi.compile.formulas import arranged, formulas
+from phipsi.compile.to_sympy import sympy, tidy
 from phipsi.model import Robot
 from phipsi.spatial import SpatialInertia, Transform
 from phipsi.sweeps.request import Request
