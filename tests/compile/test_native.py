@@ -35,6 +35,7 @@ from phipsi.compile import (
 )
 from phipsi.compile.llvm_text import Machine
 from phipsi.compile.native import Code, Native, host
+from phipsi.compile.signature import Signature
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="pages, signals and fork are POSIX")
 forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
@@ -325,6 +326,9 @@ def workers(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return seen
 
 
+NAMELESS = Signature("", (), Structure((), tuple))
+
+
 def test_threads_change_nothing(workers: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(native, "WORK", 1)
     for rows in (2, 7, 100, 1001):
@@ -333,7 +337,7 @@ def test_threads_change_nothing(workers: list[int], monkeypatch: pytest.MonkeyPa
         for threads in (1, 2, 3):
             workers.clear()
             outputs = empty(GRAPH, rows)
-            Native(GRAPH, "float64", threads).run(inputs, outputs)
+            Native(NAMELESS, GRAPH, "float64", threads).run(inputs, outputs)
             same(outputs, expected)
             assert len(workers) == min(threads, -(-rows // host("float64").lanes))
 

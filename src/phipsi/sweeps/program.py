@@ -12,17 +12,16 @@ from typing import Any, Generic, ParamSpec, TypeVar, overload
 import numpy as np
 
 from phipsi.compile import (
+    BACKENDS,
     Graph,
     Kernel,
     Leaf,
     as_device_array,
     as_host_array,
-    cuda_source,
     current,
     default_backend,
     is_traced,
     lift,
-    llvm_source,
     on_device,
 )
 from phipsi.model import Robot
@@ -263,10 +262,8 @@ class Program(Inputs, Generic[P, R]):
                 return "\n".join([head, *log.lines()])
             case "graph":
                 return str(self.graph(robot, **arguments))
-            case "llvm":
-                return llvm_source(self.graph(robot, **arguments))
-            case "cuda":
-                return cuda_source(self.graph(robot, **arguments))
+            case "llvm" | "cuda":
+                return BACKENDS[stage].source(self.graph(robot, **arguments))
             case _:
                 raise ValueError(
                     f"stage {stage!r} is not in this version; "
