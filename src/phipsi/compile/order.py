@@ -13,6 +13,7 @@ from heapq import heappop, heappush
 
 from phipsi.compile.graph import Graph, Instruction
 from phipsi.compile.schedule import SHALLOW
+from phipsi.compile.verify import verified
 
 LEAST = 4
 """Nodes in a run, at least: where single operations are moved about, more values are alive."""
@@ -80,7 +81,7 @@ def ordered(graph: Graph) -> Graph:
         for r in after[run]:
             before[r].discard(run)
             offer(r)
-    other = _permuted(graph, order)
+    other = verified(_permuted(graph, order), "ordering")
     return other if sum(alive(other)) < sum(alive(graph)) else graph
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from phipsi.compile.graph import Graph, Place
+from phipsi.compile.verify import InvalidGraph, switched_on
 
 SEGMENT = 600
 """Operations in a basic block: fewer cost loads and stores, more cost compile time and spills."""
@@ -65,6 +66,8 @@ def scheduled(
         ends = list(written(graph, writes, columns or {}))
         items = [*moved(graph, columns or {}), *items]
     items = inserted(graph, items, ends)
+    if switched_on():
+        verify_order(graph, items)
     segments = _segments(items)
 
     last = [-1] * len(graph.nodes)
@@ -209,6 +212,25 @@ def inserted(graph: Graph, items: list[Item], ends: list[Item]) -> list[Item]:
         out.append(item)
         out.extend(after.get(position, ()))
     return [*out, *after.get(late, ())]
+
+
+def verify_order(graph: Graph, items: Sequence[Item]) -> None:
+    """Check that items define a node once, and read only what an earlier item has defined."""
+    done: set[int] = set()
+    for position, item in enumerate(items):
+        for x in item.operands:
+            source = graph.nodes[x].args[0] if graph.nodes[x].op == "pick" else x
+            if graph.nodes[source].op not in ("const", "input") and source not in done:
+                raise InvalidGraph(
+                    f"scheduling: item {position} ({item.kind}): node {source}, which it reads, "
+                    "must be defined by an earlier item"
+                )
+        for node in item.nodes:
+            if node in done:
+                raise InvalidGraph(
+                    f"scheduling: item {position} ({item.kind}): node {node} must be defined once"
+                )
+            done.add(node)
 
 
 def _segments(items: list[Item]) -> list[list[Item]]:

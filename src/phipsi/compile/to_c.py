@@ -21,9 +21,11 @@ from phipsi.compile.schedule import (
     inserted,
     itemized,
     moved,
+    verify_order,
     written,
 )
 from phipsi.compile.streams import Layout
+from phipsi.compile.verify import switched_on
 
 
 class Scope:
@@ -61,6 +63,8 @@ class Scope:
     def emit(self) -> None:
         """Write all statements."""
         items = self.ordered()
+        if switched_on():
+            verify_order(self.graph, items)
         ending: dict[int, int] = {}
         for position, item in enumerate(items):
             ending.update(dict.fromkeys(item.nodes, position))

@@ -11,6 +11,7 @@ from phipsi.compile import arrays, fold
 from phipsi.compile.graph import Graph, Instruction
 from phipsi.compile.node import Builder, Node, TraceError
 from phipsi.compile.ops import OPS
+from phipsi.compile.verify import verified
 
 _RULES: dict[str, Callable[..., Node]] = {
     rule.__name__: rule
@@ -95,7 +96,7 @@ class Tracer(Builder):
             finish()
         chosen = [(name, tuple(self.lift(x).index for x in values)) for name, values in outputs]
         nodes = [Instruction(n.op, tuple(a.index for a in n.args), n.value) for n in self.nodes]
-        return Graph.pruned(self.inputs, nodes, chosen)
+        return verified(Graph.pruned(self.inputs, nodes, chosen), "tracing")
 
 
 def _evaluate(op: str, args: list[Node]) -> float:
