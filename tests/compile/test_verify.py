@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from phipsi.compile import Case, Graph, Instruction, Loop, Place, verify
+from phipsi.compile import Case, Graph, Instruction, Loop, MemoryPlace, verify
 from phipsi.compile.schedule import Item, itemized, verify_order
 from phipsi.compile.verify import InvalidGraph, verified
 
@@ -24,7 +24,7 @@ def graph(*nodes: Instruction, outputs: Any = ()) -> Graph:
 
 
 SQUARED = Graph((("read", 2),), (X, Y, I("mul", (0, 1))), (("written", (2,)),))
-READS, WRITES = (Place(0, 0, 0), Place(-1, 1, 0)), (Place(0, 2, 1),)
+READS, WRITES = (MemoryPlace(0, 0, 0), MemoryPlace(-1, 1, 0)), (MemoryPlace(0, 2, 1),)
 LOOP = Loop(
     count=2,
     cases=(Case(SQUARED, READS, WRITES),),
@@ -102,31 +102,34 @@ BROKEN: list[tuple[Graph, str]] = [
     (looped(start=(5,)), "`start` must be places of the memory, none of them twice"),
     (looped(cleared=(3, 9)), "`cleared` must be a range of the memory"),
     (
-        case(writes=(*WRITES, Place(0, 2, 0))),
+        case(writes=(*WRITES, MemoryPlace(0, 2, 0))),
         "case 0: its body must take what is read and give what is written",
     ),
     (case(reads=READS[:1]), "case 0: its body must take what is read and give what is written"),
     (
-        case(reads=(READS[0], Place(1, 0, 0))),
+        case(reads=(READS[0], MemoryPlace(1, 0, 0))),
         "case 0: what it reads must be in the memory, an operand or the table, and not be added to",
     ),
     (
         case(reads=(READS[0]._replace(add=True), READS[1])),
         "case 0: what it reads must be in the memory, an operand or the table, and not be added to",
     ),
-    (case(writes=(Place(-1, 0, 0),)), "case 0: what it writes must be in the memory"),
-    (case(writes=(Place(0, 3, 0),)), "case 0: its places must have a row of `indices`"),
-    (case(writes=(Place(0, 2, 2),)), "case 0: its places must be within their arrays"),
-    (case(reads=(READS[0], Place(-1, 2, 0))), "case 0: its places must be within their arrays"),
+    (case(writes=(MemoryPlace(-1, 0, 0),)), "case 0: what it writes must be in the memory"),
+    (case(writes=(MemoryPlace(0, 3, 0),)), "case 0: its places must have a row of `indices`"),
+    (case(writes=(MemoryPlace(0, 2, 2),)), "case 0: its places must be within their arrays"),
+    (
+        case(reads=(READS[0], MemoryPlace(-1, 2, 0))),
+        "case 0: its places must be within their arrays",
+    ),
     (
         case(
-            writes=(Place(0, 0, 0), Place(0, 2, -1)),
+            writes=(MemoryPlace(0, 0, 0), MemoryPlace(0, 2, -1)),
             body=replace(SQUARED, outputs=(("w", (2, 2)),)),
         ),
         "case 0: places with different columns must not meet in a round",
     ),
     (
-        case(writes=(Place(0, 2, 1, add=True),)),
+        case(writes=(MemoryPlace(0, 2, 1, add=True),)),
         "case 0: what it reads, or adds to, must have a value before the round",
     ),
     (

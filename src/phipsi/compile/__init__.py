@@ -6,7 +6,7 @@ Knows nothing of robots.
 from phipsi.compile.arrays import Traced, is_traced, lift, where
 from phipsi.compile.backends import BACKENDS, DTYPES, default_backend
 from phipsi.compile.device import as_device_array, as_host_array, on_device
-from phipsi.compile.graph import Case, Graph, Instruction, Loop, Place, Recalled
+from phipsi.compile.graph import Case, Graph, Instruction, Loop, MemoryPlace, Recalled
 from phipsi.compile.kernel import Kernel, as_numbers
 from phipsi.compile.loops import LoopBuilder, array_of
 from phipsi.compile.node import Builder, Node, TraceError, current, tracing
@@ -25,8 +25,8 @@ __all__ = [
     "Leaf",
     "Loop",
     "LoopBuilder",
+    "MemoryPlace",
     "Node",
-    "Place",
     "Recalled",
     "Structure",
     "TraceError",

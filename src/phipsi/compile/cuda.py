@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from phipsi.compile.backend import Executable
-from phipsi.compile.cuda_code import Code, cupy_module
+from phipsi.compile.cuda_code import DeviceCode, cupy_module
 from phipsi.compile.device import as_device_array, on_device
 from phipsi.compile.graph import Graph, Recalled
 from phipsi.compile.signature import Leaf, Signature
@@ -39,13 +39,13 @@ class OnDevice(Executable):
         self.name, self.graph, self.inputs = signature.name, graph, signature.inputs
         self.outputs, self._pack = signature.results.leaves, signature.results.pack
         self.dtype = np.dtype(dtype)
-        self._codes: dict[int, Code] = {}
+        self._codes: dict[int, DeviceCode] = {}
         self._array = cupy.ndarray
         self._here, self._stream = cupy.cuda.runtime.getDevice, cupy.cuda.get_current_stream
         self._last = Call([])
 
     @property
-    def codes(self) -> list[Code]:
+    def codes(self) -> list[DeviceCode]:
         """The code of each device there is by now."""
         return list(self._codes.values())
 
@@ -53,11 +53,11 @@ class OnDevice(Executable):
         """Make the code for the current device now."""
         self._code(self._here())
 
-    def _code(self, device: int) -> Code:
+    def _code(self, device: int) -> DeviceCode:
         if device not in self._codes:
             with _lock:
                 if device not in self._codes:
-                    self._codes[device] = Code(self.graph, self.dtype.name, device)
+                    self._codes[device] = DeviceCode(self.graph, self.dtype.name, device)
         return self._codes[device]
 
     # ---- arrays on the device ------------------------------------------------------------------
@@ -193,7 +193,7 @@ class OnDevice(Executable):
                     y[...] = made
         return results
 
-    def _launched(self, code: Code, given: list[int], stream: int | None = None) -> None:
+    def _launched(self, code: DeviceCode, given: list[int], stream: int | None = None) -> None:
         try:
             code.launch(given, self._stream().ptr if stream is None else stream)
         except MemoryError:

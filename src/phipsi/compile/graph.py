@@ -27,7 +27,7 @@ class Instruction(NamedTuple):
     value: Any = None
 
 
-class Place(NamedTuple):
+class MemoryPlace(NamedTuple):
     """Where a round of a loop reads or writes: element indices[rows, round] + column of an array.
 
     `array` 0 is the loop's own memory, 1, 2, … its array args, −1 its table of numbers. `add`: the
@@ -45,8 +45,8 @@ class Case:
     """One kind of round: a body from the scalars read to the scalars written."""
 
     body: Graph
-    reads: tuple[Place, ...]
-    writes: tuple[Place, ...]
+    reads: tuple[MemoryPlace, ...]
+    writes: tuple[MemoryPlace, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,7 +222,7 @@ class Recalled:
 
 
 def _case_lines(case: Case) -> Iterator[str]:
-    def shown(place: Place) -> str:
+    def shown(place: MemoryPlace) -> str:
         array = {-1: "table", 0: "memory"}.get(place.array, f"arg{place.array}")
         return f"{array}[i{place.rows} + {place.column}]"
 

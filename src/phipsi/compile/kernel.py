@@ -12,10 +12,10 @@ import numpy as np
 
 from phipsi.compile.backend import Executable
 from phipsi.compile.backends import BACKENDS, DTYPES
-from phipsi.compile.derive import pushforward
 from phipsi.compile.device import on_device
+from phipsi.compile.forward_mode import pushforward
 from phipsi.compile.graph import Graph, Recalled
-from phipsi.compile.reverse import pullback
+from phipsi.compile.reverse_mode import pullback
 from phipsi.compile.signature import Leaf, Signature, Structure
 
 

@@ -78,7 +78,7 @@ def _operator(integers: str, floats: str = "", kind: str = "") -> Callable[..., 
 class Value:
     """A vector in the text being written; its operators append instructions."""
 
-    code: Code
+    code: FunctionBody
     name: str
     kind: str  # of one lane: double, float, i64, i32 or i1
 
@@ -127,7 +127,7 @@ Operand = Value | float
 
 
 @dataclass
-class Code:
+class FunctionBody:
     """The body of one function for a lane count and a number format."""
 
     lanes: int
@@ -224,7 +224,7 @@ REDUCTIONS: dict[tuple[str, bool], tuple[float, tuple[int, ...]]] = {
 }
 
 
-def _sincos(code: Code, x: Value) -> Value:
+def _sincos(code: FunctionBody, x: Value) -> Value:
     """Both of k·π/2 + r from polynomials in r, |r| <= π/4 (Cody and Waite's reduction): 1.5 ulp.
 
     That is where r > 1/2 but sin r < 1/2, for r is rounded once; |x| <= π/4 has 0.9 ulp.
@@ -256,7 +256,7 @@ def _sincos(code: Code, x: Value) -> Value:
     return code.append(f"phi {code.vector('pair')} {choice}", "pair")
 
 
-def _sincos_huge(code: Code, x: Value, sin: Value, cos: Value) -> Value:
+def _sincos_huge(code: FunctionBody, x: Value, sin: Value, cos: Value) -> Value:
     """The C library's values in the lanes with huge angles, those given in the others."""
     huge = abs(x) > REDUCTIONS[code.dtype, code.has_fma][0]
     wide = x.cast("double", "fpext") if code.real == "float" else x
@@ -266,14 +266,14 @@ def _sincos_huge(code: Code, x: Value, sin: Value, cos: Value) -> Value:
     return code.pair(huge.choose(slow[0], sin), huge.choose(slow[1], cos))
 
 
-def _expm1(code: Code, x: Value) -> tuple[Value, Value]:
+def _expm1(code: FunctionBody, x: Value) -> tuple[Value, Value]:
     """exp(r) - 1 and the integer k in low bits, x = k·ln 2 + r with |r| <= ln(2)/2."""
     shifted = code.fma(x, 1 / log(2), code.magic)
     r = code.reduce(x, shifted - code.magic, parts_of(_LN2, *code.ln2_bits))
     return code.fma(r * r, code.polynomial("exp", r), r), shifted.bits
 
 
-def _exp(code: Code, x: Value) -> Value:
+def _exp(code: FunctionBody, x: Value) -> Value:
     """exp(r)·2^k, 2^k in two factors: overflow and subnormals are rounded once. 1.1 ulp."""
     low, high = (-746, 710) if code.dtype == "float64" else (-104, 89)
     x = (x > high).choose(high, x)
@@ -285,7 +285,7 @@ def _exp(code: Code, x: Value) -> Value:
     return (p + 1) * scales[0] * scales[1]
 
 
-def _tanh(code: Code, x: Value) -> Value:
+def _tanh(code: FunctionBody, x: Value) -> Value:
     """1 - 2/(exp(2|x|) + 1), or a polynomial where |x| < 3/4, with the sign of x: 1.1 ulp."""
     a = abs(x)
     a = (a > 20).choose(20, a)
@@ -297,7 +297,7 @@ def _tanh(code: Code, x: Value) -> Value:
     return ((a < 0.75).choose(small, large).bits | (x.bits & code.sign)).floats
 
 
-def _log(code: Code, x: Value) -> Value:
+def _log(code: FunctionBody, x: Value) -> Value:
     """k·ln 2 + log(1 + f), √½ <= 1 + f < √2, by s = f/(2 + f) as in fdlibm's e_log.c: 0.9 ulp."""
     subnormal = x < code.tiny
     extra = code.mantissa + 2
@@ -317,7 +317,7 @@ def _log(code: Code, x: Value) -> Value:
     return x.equals(0).choose(-inf, (x < 0).choose(nan, result))
 
 
-def _atan2(code: Code, y: Value, x: Value) -> Value:
+def _atan2(code: FunctionBody, y: Value, x: Value) -> Value:
     """Atan t of the smaller over the larger by a polynomial, turned into its octant: 1.5 ulp."""
     a, b = abs(y), abs(x)
     steep, left = a > b, x.bits < 0
@@ -356,7 +356,7 @@ def definitions(names: Iterable[str], lanes: int, dtype: str, fma: bool = True) 
     texts = []
     for name in [name for name in _FUNCTIONS if name in wanted]:
         formula, letters, attributes = _FUNCTIONS[name]
-        code = Code(lanes, dtype, fma)
+        code = FunctionBody(lanes, dtype, fma)
         arguments = [Value(code, f"%{letter}", code.real) for letter in letters]
         result = formula(code, *arguments)
         head = f"define internal {code.vector(result.kind)} @phipsi.{name}"

@@ -70,27 +70,27 @@ class Native(Executable):
     ) -> None:
         self.signature, self.graph, self.dtype, self.threads = signature, graph, dtype, threads
         self.operations = max(1, graph.operations)
-        self._codes: dict[bool, Code] = {}
+        self._codes: dict[bool, MachineCode] = {}
 
     @property
-    def batch(self) -> Code:
+    def batch(self) -> MachineCode:
         """Code for many rows."""
         return self._code(single=False)
 
     @property
-    def single(self) -> Code:
+    def single(self) -> MachineCode:
         """Code for one row."""
         return self._code(single=True)
 
-    def _code(self, single: bool) -> Code:
+    def _code(self, single: bool) -> MachineCode:
         if single not in self._codes:
             with jit.lock:  # one thread makes it, others wait
                 if single not in self._codes:
-                    self._codes[single] = Code(self.graph, host(self.dtype, single))
+                    self._codes[single] = MachineCode(self.graph, host(self.dtype, single))
         return self._codes[single]
 
     @property
-    def codes(self) -> list[Code]:
+    def codes(self) -> list[MachineCode]:
         """The codes there are by now."""
         return list(self._codes.values())
 
@@ -149,7 +149,7 @@ def default_threads() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-class Code:
+class MachineCode:
     """Machine code of one graph for one machine, with the memory it works in."""
 
     def __init__(self, graph: Graph | Recalled, machine: Machine) -> None:
@@ -195,7 +195,7 @@ class Code:
         self._free.append(room)
 
 
-def workspace(codes: Sequence[Code]) -> np.ndarray:
+def workspace(codes: Sequence[MachineCode]) -> np.ndarray:
     """Memory for one evaluation at a time by any of the codes: aligned, with the addresses of their
     tables."""
     size = max(code.size for code in codes)

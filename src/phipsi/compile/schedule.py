@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from phipsi.compile.graph import Graph, Place
+from phipsi.compile.graph import Graph, MemoryPlace
 from phipsi.compile.verify import InvalidGraph, switched_on
 
 SEGMENT = 600
@@ -54,7 +54,7 @@ def scheduled(
     graph: Graph,
     fma: bool,
     chunk: int = 1,
-    writes: Sequence[Place] | None = None,
+    writes: Sequence[MemoryPlace] | None = None,
     columns: Mapping[int, int] | None = None,
 ) -> Schedule:
     """The schedule of a kernel (`chunk` elements are stored at once), or of the body of a loop with
@@ -173,7 +173,9 @@ def stores(graph: Graph, chunk: int, long: int | None = None) -> Iterator[Item]:
             yield Item("store", (), nodes[first : first + chunk], (k, first))
 
 
-def written(graph: Graph, writes: Sequence[Place], columns: Mapping[int, int]) -> Iterator[Item]:
+def written(
+    graph: Graph, writes: Sequence[MemoryPlace], columns: Mapping[int, int]
+) -> Iterator[Item]:
     """Writes, each also waiting for the inputs that stand in its column."""
     ((_, nodes),) = graph.outputs
     waiting: dict[int, list[int]] = {}

@@ -12,7 +12,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from phipsi.compile.c_text import Text, sum_of
-from phipsi.compile.graph import Case, Graph, Loop, Place
+from phipsi.compile.graph import Case, Graph, Loop, MemoryPlace
+from phipsi.compile.loop_layout import Layout
 from phipsi.compile.ops import OPS
 from phipsi.compile.schedule import (
     Item,
@@ -24,7 +25,6 @@ from phipsi.compile.schedule import (
     verify_order,
     written,
 )
-from phipsi.compile.streams import Layout
 from phipsi.compile.verify import switched_on
 
 
@@ -189,7 +189,7 @@ class Scope:
                 known[key] = number, index
             return known[key]
 
-        def at(place: Place) -> str:
+        def at(place: MemoryPlace) -> str:
             row = loop.indices[place.rows] + place.column
             addresses = row[rounds]
             if place.array < 0:
@@ -218,7 +218,9 @@ class Round(Scope):
     """The body of a loop: inputs are read from memory by index, outputs written likewise. A value
     is written as soon as nothing that is still to be read stands in its place."""
 
-    def __init__(self, case: Case, text: Text, room: Room, at: Callable[[Place], str]) -> None:
+    def __init__(
+        self, case: Case, text: Text, room: Room, at: Callable[[MemoryPlace], str]
+    ) -> None:
         super().__init__(case.body, text, room)
         self.case, self.at = case, at
 

@@ -14,7 +14,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from phipsi.compile.graph import Case, Graph, Loop, Place
+from phipsi.compile.graph import Case, Graph, Loop, MemoryPlace
 from phipsi.compile.ops import OPS, Op
 
 
@@ -89,11 +89,11 @@ class Rounds(NamedTuple):
     arrays: Mapping[int, np.ndarray]
 
     @property
-    def places(self) -> tuple[Place, ...]:
+    def places(self) -> tuple[MemoryPlace, ...]:
         """All its places."""
         return (*self.case.reads, *self.case.writes)
 
-    def addresses(self, place: Place) -> np.ndarray:
+    def addresses(self, place: MemoryPlace) -> np.ndarray:
         """The element of a place in each of the rounds."""
         return self.loop.indices[place.rows, self.rounds] + place.column
 
@@ -250,7 +250,7 @@ def _is_apart(x: Rounds) -> bool:
     return not ((np.diff(addresses, axis=0) == 0) & (np.diff(columns, axis=0) != 0)).any()
 
 
-def _is_within(x: Rounds, place: Place) -> bool:
+def _is_within(x: Rounds, place: MemoryPlace) -> bool:
     at, size = x.addresses(place), len(x.arrays[place.array])
     return not at.size or bool(at.min() >= 0 and at.max() < size)
 

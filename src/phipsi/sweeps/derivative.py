@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from phipsi.compile import Builder, Node, Tracer, lift, repeat, tracing
-from phipsi.compile.derive import Tangent, forward, has_loops, tracer_in_progress
-from phipsi.compile.reverse import reverse
+from phipsi.compile.forward_mode import Tangent, forward, has_loops, tracer_in_progress
+from phipsi.compile.reverse_mode import reverse
 from phipsi.model import Robot
 from phipsi.sweeps.arguments import Pack, first, flatten
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from phipsi.compile import Case, Graph, LoopBuilder, Place
+from phipsi.compile import Case, Graph, LoopBuilder, MemoryPlace
 
 if TYPE_CHECKING:
     from phipsi.sweeps.looped.traces import Column, Shared, Sweep
@@ -86,25 +86,29 @@ class Plan:
             if column in self.at:
                 builder.put(rows + self.position(nb, column), value)
 
-        def place(kind: int, key: Any, tables: dict[Any, int], width: int) -> Place:
+        def place(kind: int, key: Any, tables: dict[Any, int], width: int) -> MemoryPlace:
             match key:
                 case ("own" | "parent" as whose, owner, column):
                     body = order if whose == "own" else owner.sources[order]
                     plan = plans[owner]
                     array = 0 if owner is sweep else builder.array(owner.node)
-                    return Place(array, builder.index(body * plan.stride(column)), plan.at[column])
+                    return MemoryPlace(
+                        array, builder.index(body * plan.stride(column)), plan.at[column]
+                    )
                 case ("vector", number, j):
                     node, _, offsets = shared.vectors[number]
-                    return Place(builder.array(node), builder.index(offsets[order]), j)
+                    return MemoryPlace(builder.array(node), builder.index(offsets[order]), j)
                 case ("fixed", node):
                     return builder.fixed(node)
             mine = np.where(shared.kind_of == kind, shared.rank, 0)[order]
-            return Place(-1, builder.index(width * mine), tables[key])
+            return MemoryPlace(-1, builder.index(width * mine), tables[key])
 
-        def left(column: Column) -> Place:
+        def left(column: Column) -> MemoryPlace:
             added = column.what == "sum"
             target = sweep.targets[order] if added else order
-            return Place(0, builder.index(target * self.stride(column)), self.at[column], added)
+            return MemoryPlace(
+                0, builder.index(target * self.stride(column)), self.at[column], added
+            )
 
         cases = []
         for kind, (graph, keys, written) in enumerate(self.cases):

@@ -25,7 +25,7 @@ more that is alive in between."""
 GIVEN = ("const", "input", "array")
 """What takes no register until it is read."""
 
-TURNS = ("sin", "cos")
+SINCOS = ("sin", "cos")
 
 
 def ordered(graph: Graph) -> Graph:
@@ -115,7 +115,7 @@ def nearby(graph: Graph, fused: Mapping[int, int]) -> dict[int, int]:
     kept = dict(fused)
     for product, ends in sums.items():
         late = max(ends) - FAR
-        values = {a for a in graph.nodes[product].args if graph.nodes[a].op not in GIVEN + TURNS}
+        values = {a for a in graph.nodes[product].args if graph.nodes[a].op not in GIVEN + SINCOS}
         alone = [a for a in values if all(i < late or i in ends for i in readers(a))]
         if len(alone) == 2 and product < late:
             for i in ends:
@@ -129,7 +129,7 @@ def floating(graph: Graph) -> set[int]:
     found: set[int] = set()
     for node in graph.nodes:
         known = all(shallow[a] for a in node.args)
-        if known and node.op in TURNS:
+        if known and node.op in SINCOS:
             found.add(len(shallow))
         shallow.append(node.op in GIVEN or (known and node.op in SHALLOW))
     for i in range(len(graph.nodes) - 1, -1, -1):
@@ -147,7 +147,7 @@ def _runs(graph: Graph) -> Iterator[list[int]]:
     for i, node in enumerate(graph.nodes):
         if node.op in GIVEN or i in anywhere:
             continue
-        read = {a for a in node.args if graph.nodes[a].op in ("input", *TURNS)}
+        read = {a for a in node.args if graph.nodes[a].op in ("input", *SINCOS)}
         if len(run) >= LEAST and not read <= seen:
             yield run
             run, seen = [], set()

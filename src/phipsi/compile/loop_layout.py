@@ -1,4 +1,5 @@
-"""Outputs that a loop fills: written where they belong, not kept in the loop's memory."""
+"""The layout of the memory of loops: an element that is an output and nothing else is written to
+the output at once, and takes no memory."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from phipsi.compile.graph import Graph, Loop, Place
+from phipsi.compile.graph import Graph, Loop, MemoryPlace
 
 
 class Layout:
@@ -104,7 +105,7 @@ def layouts(graph: Graph) -> dict[int, Layout]:
     return {i: layout.close() for i, layout in found.items()}
 
 
-def _places(loop: Loop) -> Iterator[tuple[Place, np.ndarray, bool]]:
+def _places(loop: Loop) -> Iterator[tuple[MemoryPlace, np.ndarray, bool]]:
     """The places of the loop's own memory, in which rounds, and whether they are read."""
     for c, case in enumerate(loop.cases):
         rounds = loop.choice == c
