@@ -22,9 +22,9 @@ import pytest
 
 import phipsi as pp
 from phipsi.compile import (
+    ArraySpec,
     Graph,
     Kernel,
-    Leaf,
     Structure,
     Tracer,
     jit,
@@ -87,9 +87,9 @@ def same(xs: list[np.ndarray], ys: list[np.ndarray]) -> None:
 
 
 def kernel(g: Graph, threads: int | None = None, dtype: str = "float64") -> Kernel:
-    leaves = tuple(Leaf(name, (n,)) for name, n in g.inputs)
+    leaves = tuple(ArraySpec(name, (n,)) for name, n in g.inputs)
     named = tuple((leaf.name, leaf) for leaf in leaves)
-    out = tuple(Leaf(name, (len(nodes),)) for name, nodes in g.outputs)
+    out = tuple(ArraySpec(name, (len(nodes),)) for name, nodes in g.outputs)
     pack = (lambda xs: xs[0]) if len(out) == 1 else tuple
     return Kernel("test", g, named, Structure(out, pack), dtype, "llvm", threads)
 

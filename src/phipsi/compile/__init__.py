@@ -11,18 +11,18 @@ from phipsi.compile.kernel import Kernel, as_numbers
 from phipsi.compile.loops import LoopBuilder, array_of
 from phipsi.compile.node import Builder, Node, TraceError, current, tracing
 from phipsi.compile.repeat import repeat
-from phipsi.compile.signature import Leaf, Structure
+from phipsi.compile.signature import ArraySpec, Structure
 from phipsi.compile.trace import Tracer
 
 __all__ = [
     "BACKENDS",
     "DTYPES",
+    "ArraySpec",
     "Builder",
     "Case",
     "Graph",
     "Instruction",
     "Kernel",
-    "Leaf",
     "Loop",
     "LoopBuilder",
     "MemoryPlace",

@@ -13,7 +13,7 @@ from phipsi.compile.backend import Executable
 from phipsi.compile.cuda_code import DeviceCode, cupy_module
 from phipsi.compile.device import as_device_array, on_device
 from phipsi.compile.graph import Graph, Recalled
-from phipsi.compile.signature import Leaf, Signature
+from phipsi.compile.signature import ArraySpec, Signature
 
 HOST = 256 << 20
 """Bytes that go to the device and back together where arrays are on the host."""
@@ -199,7 +199,7 @@ class OnDevice(Executable):
         except MemoryError:
             raise self._too_large("its workspace does") from None
 
-    def _brought(self, leaf: Leaf, x: Any) -> Any:
+    def _brought(self, leaf: ArraySpec, x: Any) -> Any:
         """An argument as an array, on the device or here, its shape checked."""
         if on_device(x):
             x = as_device_array(x)

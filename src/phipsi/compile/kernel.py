@@ -16,7 +16,7 @@ from phipsi.compile.device import on_device
 from phipsi.compile.forward_mode import pushforward
 from phipsi.compile.graph import Graph, Recalled
 from phipsi.compile.reverse_mode import pullback
-from phipsi.compile.signature import Leaf, Signature, Structure
+from phipsi.compile.signature import ArraySpec, Signature, Structure
 
 
 class Callee:
@@ -41,7 +41,7 @@ class Kernel(Callee):
 
     name: str
     code: Graph | Recalled
-    parameters: tuple[tuple[str, Leaf | Mapping[str, Leaf]], ...]
+    parameters: tuple[tuple[str, ArraySpec | Mapping[str, ArraySpec]], ...]
     results: Structure
     dtype: str = "float64"
     backend: str = "numpy"
@@ -68,7 +68,7 @@ class Kernel(Callee):
         are those of this one, then for each result how a number varies with it
         (`cotangent:NAME`)."""
         numbers = self._numbers(wrt)
-        given = [Leaf(f"cotangent:{leaf.name}", leaf.shape) for leaf in self.results.leaves]
+        given = [ArraySpec(f"cotangent:{leaf.name}", leaf.shape) for leaf in self.results.leaves]
         results = Structure(tuple(self._leaves[k] for k in numbers), tuple)
         return self._derived("gradient", pullback(self.graph, numbers), given, results)
 
@@ -77,19 +77,21 @@ class Kernel(Callee):
         its arguments are those of this one, then the rate of each of these (`tangent:NAME`)."""
         numbers = self._numbers(wrt)
         given = [
-            Leaf(f"tangent:{leaf.name}", leaf.shape)
+            ArraySpec(f"tangent:{leaf.name}", leaf.shape)
             for leaf in map(self._leaves.__getitem__, numbers)
         ]
         return self._derived("rate", pushforward(self.graph, numbers), given, self.results)
 
-    def _derived(self, what: str, graph: Graph, given: list[Leaf], results: Structure) -> Kernel:
+    def _derived(
+        self, what: str, graph: Graph, given: list[ArraySpec], results: Structure
+    ) -> Kernel:
         names = {leaf.name for leaf in self._leaves} | {name for name, _ in self.parameters}
         more = []
         for name, shape in given:
             while name in names:  # a derivative's own, derived again
                 name += "'"
             names.add(name)
-            more.append((name, Leaf(name, shape)))
+            more.append((name, ArraySpec(name, shape)))
         return replace(
             self, name=f"{what} of {self.name}", code=graph, results=results,
             parameters=(*self.parameters, *more),
@@ -115,7 +117,7 @@ class Kernel(Callee):
         """How much machine code there is by now, and a function that calls it with plain arrays at
         the least cost; `fallback` takes whatever else it is called with."""
         codes = self.codes
-        plain = all(isinstance(leaf, Leaf) for _, leaf in self.parameters)
+        plain = all(isinstance(leaf, ArraySpec) for _, leaf in self.parameters)
         return codes, self._executable.entry(fallback) if plain else fallback
 
     @property
@@ -149,7 +151,7 @@ class Kernel(Callee):
             if name not in given:
                 raise TypeError(f"{self.name} misses {name!r}; arguments are {self._names}")
             value = given[name]
-            if isinstance(leaf, Leaf):
+            if isinstance(leaf, ArraySpec):
                 values.append(value)
             elif isinstance(value, Mapping) and set(value) == set(leaf):
                 values.extend(value[key] for key in leaf)
@@ -211,7 +213,7 @@ class Kernel(Callee):
                 )
         return targets
 
-    def _array(self, leaf: Leaf, value: Any) -> np.ndarray:
+    def _array(self, leaf: ArraySpec, value: Any) -> np.ndarray:
         array = as_numbers(f"{self.name}: {leaf.name}", value)
         n = len(leaf.shape)
         if array.ndim < n or array.shape[array.ndim - n :] != leaf.shape:
@@ -220,10 +222,10 @@ class Kernel(Callee):
         return np.require(array, self.dtype, ["ALIGNED"])
 
     @cached_property
-    def _leaves(self) -> list[Leaf]:
-        leaves: list[Leaf] = []
+    def _leaves(self) -> list[ArraySpec]:
+        leaves: list[ArraySpec] = []
         for _, leaf in self.parameters:
-            leaves.extend([leaf] if isinstance(leaf, Leaf) else leaf.values())
+            leaves.extend([leaf] if isinstance(leaf, ArraySpec) else leaf.values())
         return leaves
 
     @property
@@ -237,7 +239,7 @@ class Kernel(Callee):
         )
 
 
-def _rows(array: np.ndarray, batch: tuple[int, ...], rows: int, leaf: Leaf) -> np.ndarray:
+def _rows(array: np.ndarray, batch: tuple[int, ...], rows: int, leaf: ArraySpec) -> np.ndarray:
     """An argument as (rows, size), in place where its strides allow it."""
     size = prod(leaf.shape)
     if array.ndim == len(batch) + len(leaf.shape) and array.shape[: len(batch)] == batch:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 
-class Leaf(NamedTuple):
+class ArraySpec(NamedTuple):
     """One array argument or result: its name and its shape without the batch."""
 
     name: str
@@ -18,7 +18,7 @@ class Leaf(NamedTuple):
 class Structure:
     """How results are packed: `pack` takes one array per leaf."""
 
-    leaves: tuple[Leaf, ...]
+    leaves: tuple[ArraySpec, ...]
     pack: Callable[[list[Any]], Any]
 
 
@@ -27,5 +27,5 @@ class Signature:
     """The name of a kernel, its arrays in order, and its results."""
 
     name: str
-    inputs: tuple[Leaf, ...]
+    inputs: tuple[ArraySpec, ...]
     results: Structure

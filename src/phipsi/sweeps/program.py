@@ -13,9 +13,9 @@ import numpy as np
 
 from phipsi.compile import (
     BACKENDS,
+    ArraySpec,
     Graph,
     Kernel,
-    Leaf,
     as_device_array,
     as_host_array,
     current,
@@ -209,9 +209,9 @@ class Program(Inputs, Generic[P, R]):
 
         static, leaves = self.example(robot, arguments)
         given = parameters(robot, inputs)
-        extra = tuple(Leaf(name, (len(values),)) for name, values in given.items())
+        extra = tuple(ArraySpec(name, (len(values),)) for name, values in given.items())
         request = self._request(robot, static, leaves, extra=extra)
-        own = [x for _, leaf in leaves for x in ((leaf,) if isinstance(leaf, Leaf) else leaf)]
+        own = [x for _, leaf in leaves for x in ((leaf,) if isinstance(leaf, ArraySpec) else leaf)]
         how: dict[str, Any] = {"simplify": simplify, "shared": shared}
         return written(request, own, given, names or {}, **how)
 
@@ -242,7 +242,7 @@ class Program(Inputs, Generic[P, R]):
         static, leaves = self.example(robot, arguments)
         extra = _numbers(robot, inputs)
         graph, results = self._request(robot, static, leaves, extra=extra, unroll=unroll).traced()
-        groups = ((leaf,) if isinstance(leaf, Leaf) else leaf for _, leaf in leaves)
+        groups = ((leaf,) if isinstance(leaf, ArraySpec) else leaf for _, leaf in leaves)
         every = [*(leaf for group in groups for leaf in group), *extra]
         says = (inspect.getdoc(self) or f"{self.name}.").splitlines()[0]
         return written(language, graph, dtype, name, self.name, says, robot, every, results.leaves)
@@ -318,10 +318,10 @@ def _kernel(
     return Kernel(request.name, graph, request.parameters, results, dtype, backend, threads)
 
 
-def _numbers(robot: Robot, names: str | Sequence[str]) -> tuple[Leaf, ...]:
+def _numbers(robot: Robot, names: str | Sequence[str]) -> tuple[ArraySpec, ...]:
     """Numbers of the robot that become inputs."""
     given = (names,) if isinstance(names, str) else names
-    return tuple(Leaf(name, robot.parameter(name).shape) for name in given)
+    return tuple(ArraySpec(name, robot.parameter(name).shape) for name in given)
 
 
 def _leaves(arguments: dict[str, Any]) -> Iterator[Any]:

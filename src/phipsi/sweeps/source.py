@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from math import prod
 
-from phipsi.compile import BACKENDS, Graph, Leaf
+from phipsi.compile import BACKENDS, ArraySpec, Graph
 from phipsi.compile.c_file import FUNCTIONS, c_file, function_name, identifiers, is_taken
 from phipsi.model import Robot
 
@@ -32,8 +32,8 @@ def written(
     program: str,
     says: str,
     robot: Robot,
-    leaves: Sequence[Leaf],
-    results: Sequence[Leaf],
+    leaves: Sequence[ArraySpec],
+    results: Sequence[ArraySpec],
 ) -> str:
     """The text of a graph; `name` is the function's in C (default: much that of the program)."""
     if language not in LANGUAGES:
@@ -63,7 +63,7 @@ def written(
     return c_file(graph, dtype, name, about, names)
 
 
-def _array(way: str, word: str, leaf: Leaf) -> str:
+def _array(way: str, word: str, leaf: ArraySpec) -> str:
     name, shape = leaf
     told = "" if word == name or way == "out" else f" = {name}"
     sizes = "" if len(shape) < 2 else f" ({' x '.join(map(str, shape))}, row by row)"
