@@ -16,10 +16,10 @@ import numpy as np
 from phipsi.compile import (
     c_text,
     cache,
+    coefficients,
     cuda_prelude,
     cuda_text,
     hoisted_sincos,
-    llvm_math,
     loop_layout,
     ops,
     register_pressure,
@@ -117,7 +117,7 @@ def _version() -> bytes:
     here = sys.modules[__name__]
     passes = (loop_layout, schedule, register_pressure, hoisted_sincos)
     emitters = (to_cuda, to_c, c_text, cuda_text, cuda_prelude, *passes)
-    modules = (here, *emitters, llvm_math, ops)
+    modules = (here, *emitters, coefficients, ops)
     return "".join(inspect.getsource(module) for module in modules).encode()
 
 

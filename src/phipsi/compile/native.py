@@ -18,7 +18,17 @@ from typing import Any
 
 import numpy as np
 
-from phipsi.compile import cache, jit, llvm_driver, llvm_math, llvm_text, ops, schedule, to_llvm
+from phipsi.compile import (
+    cache,
+    coefficients,
+    jit,
+    llvm_driver,
+    llvm_math,
+    llvm_text,
+    ops,
+    schedule,
+    to_llvm,
+)
 from phipsi.compile.backend import Executable
 from phipsi.compile.entry import entry
 from phipsi.compile.graph import Graph, Recalled
@@ -56,7 +66,8 @@ def host(dtype: str, single: bool = False) -> Machine:
 def _version() -> bytes:
     """What of the software the machine code depends on."""
     here = sys.modules[__name__]
-    modules = (here, jit, to_llvm, schedule, llvm_text, llvm_driver, llvm_math, ops)
+    emitters = (to_llvm, schedule, llvm_text, llvm_driver, llvm_math, coefficients)
+    modules = (here, jit, *emitters, ops)
     text = "".join(inspect.getsource(module) for module in modules)
     return (text + jit.versions()).encode()
 
