@@ -1,4 +1,4 @@
-"""What every test shares: the hypothesis profiles, a cache of its own.
+"""What every test shares: the hypothesis profiles, a cache of its own, graphs that are verified.
 
 The default is deterministic, so that a failure in CI is the same failure here;
 `HYPOTHESIS_PROFILE=explore` searches further, with new examples each time.
@@ -14,6 +14,7 @@ from hypothesis import settings
 settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True, max_examples=44)
 settings.register_profile("explore", deadline=None, print_blob=True, max_examples=1000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+os.environ.setdefault("PHIPSI_VERIFY", "1")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from phipsi.compile import Graph, interpret
-from phipsi.compile.native import Code, host
+from phipsi.compile.native import MachineCode, host
 
 
 def both(graph: Graph, *inputs: np.ndarray, tolerance: float = 1e-14) -> list[np.ndarray]:
@@ -15,7 +15,7 @@ def both(graph: Graph, *inputs: np.ndarray, tolerance: float = 1e-14) -> list[np
     results = [[np.empty((rows, len(n)), dtype) for _, n in graph.outputs] for _ in range(3)]
     interpret.run(graph, list(inputs), results[0])
     for single, outputs in zip((True, False), results[1:], strict=True):
-        Code(graph, host(dtype.name, single)).run(list(inputs), outputs, 1)
+        MachineCode(graph, host(dtype.name, single)).run(list(inputs), outputs, 1)
     for expected, scalar, vector in zip(*results, strict=True):
         np.testing.assert_array_equal(scalar, vector)
         scale = max(1.0, float(np.abs(expected[np.isfinite(expected)]).max(initial=0.0)))

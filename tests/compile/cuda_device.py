@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 import phipsi as pp
-from phipsi.compile import Kernel, Leaf, Structure, Tracer, cuda
+from phipsi.compile import ArraySpec, Kernel, Structure, Tracer, cuda
 from phipsi.compile.ops import OPS
 from phipsi.model import KINDS
 
@@ -242,12 +242,12 @@ def check_special(cp: Any) -> None:
     tracer = Tracer()
     x = tracer.input("x", 3)
     graph = tracer.graph([(op, [tracer.apply(op, *x[: arity.get(op, 1)])]) for op in OPS])
-    results = Structure(tuple(Leaf(op, (1,)) for op in OPS), tuple)
+    results = Structure(tuple(ArraySpec(op, (1,)) for op in OPS), tuple)
     numbers_ = (0.0, -0.0, 1.0, -1.0, np.nan, np.inf, -np.inf, 1e30, -1e-30, 1e6, -0.5, 1e-40)
     given = np.array(np.meshgrid(numbers_, numbers_, [0.3, np.nan])).reshape(3, -1).T
     for dtype, ulp in (("float64", 2.0**-52), ("float32", 2.0**-23)):
         here, there = (
-            Kernel("ops", graph, (("x", Leaf("x", (3,))),), results, dtype, backend)
+            Kernel("ops", graph, (("x", ArraySpec("x", (3,))),), results, dtype, backend)
             for backend in ("numpy", "cuda")
         )
         values = given.astype(dtype)

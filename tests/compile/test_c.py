@@ -123,7 +123,7 @@ def test_where_the_machine_fuses_it_is_as_machine_code(tmp_path: Path) -> None:
     graph = pp.mass_matrix_solve.graph(pp.robots.chain(3, kind="prismatic"))
     inputs = [np.random.default_rng(0).normal(size=(5, size)) for _, size in graph.inputs]
     expected = [np.empty((5, len(nodes))) for _, nodes in graph.outputs]
-    native.Code(graph, native.host("float64")).run(inputs, expected, 1)
+    native.MachineCode(graph, native.host("float64")).run(inputs, expected, 1)
     text = c_file(graph, "float64", "evaluate", ["."], ["out"])
     function = built(text, "evaluate", tmp_path, "-O2", "-march=native", "-std=c99")
     found = np.empty_like(expected[0])

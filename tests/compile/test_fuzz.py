@@ -23,9 +23,10 @@ from hypothesis import strategies as st
 
 import phipsi as pp
 from phipsi.compile import (
+    Builder,
     Graph,
     LoopBuilder,
-    Place,
+    MemoryPlace,
     Tracer,
     array_of,
     current,
@@ -35,7 +36,7 @@ from phipsi.compile import (
     tracing,
 )
 from phipsi.compile.loops import pick
-from phipsi.compile.native import Code, host
+from phipsi.compile.native import MachineCode, host
 from phipsi.compile.ops import OPS, Op
 
 CONSTANTS = (0.0, 1.0, -1.0, 0.5, -2.0, 3.7, 1e-3, 1e5, 1e300, -1e-300, 1e-30, np.inf)
@@ -186,9 +187,9 @@ def agree(graph: Graph, inputs: list[np.ndarray]) -> float:
     """Compare the interpreter with machine code: scalar and vector (equal to the bit), any number
     of rows. The share of numbers whose value was known."""
     rows, dtype = inputs[0].shape[0], inputs[0].dtype
-    scalar, vector = (Code(graph, host(dtype.name, single)) for single in (True, False))
+    scalar, vector = (MachineCode(graph, host(dtype.name, single)) for single in (True, False))
 
-    def run(code: Code, rows: int) -> list[np.ndarray]:
+    def run(code: MachineCode, rows: int) -> list[np.ndarray]:
         outputs = [np.full((rows, len(nodes)), 777.0, dtype) for _, nodes in graph.outputs]
         code.run([a[:rows] for a in inputs], outputs, 1)
         return outputs
@@ -245,7 +246,7 @@ class Grower:
         at = n - 1 - int(self.rng.exponential(6.0)) if self.rng.random() < 0.6 else -1
         return values[at if 0 <= at < n else int(self.rng.integers(n))]
 
-    def grow(self, tracer: Tracer, values: list[Any], n: int) -> None:
+    def grow(self, tracer: Builder, values: list[Any], n: int) -> None:
         """n more values by single operations, half of them through the rules of tracing."""
         for _ in range(n):
             op = str(self.rng.choice(SOFT if self.rng.random() < 0.7 else list(OPS)))
@@ -323,18 +324,18 @@ class Grower:
         for _ in range(3):
             case = loop.case()
             with tracing(case):
-                seen = [case.read(Place(-1, each, table + j)) for j in range(2)]
-                seen += [case.read(Place(packed, each, j)) for j in range(2)]
+                seen = [case.read(MemoryPlace(-1, each, table + j)) for j in range(2)]
+                seen += [case.read(MemoryPlace(packed, each, j)) for j in range(2)]
                 seen += [values[int(i)] for i in rng.integers(len(values), size=2)]
                 if backward:
-                    seen += [case.read(Place(0, mine, added + j)) for j in range(sums)]
+                    seen += [case.read(MemoryPlace(0, mine, added + j)) for j in range(sums)]
                 else:
-                    seen += [case.read(Place(0, up, rows + j)) for j in range(width)]
+                    seen += [case.read(MemoryPlace(0, up, rows + j)) for j in range(width)]
                 self.grow(case, seen, int(rng.integers(1, 12)))
                 for j in range(width):
-                    case.write(Place(0, own, rows + j), self.some(seen))
+                    case.write(MemoryPlace(0, own, rows + j), self.some(seen))
                 for j in range(sums):
-                    case.write(Place(0, theirs, added + j, add=True), self.some(seen))
+                    case.write(MemoryPlace(0, theirs, added + j, add=True), self.some(seen))
         memory = loop.node()
         values.extend(pick(memory, int(at)) for at in rng.permutation(loop.size)[:20])
 

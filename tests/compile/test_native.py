@@ -22,9 +22,9 @@ import pytest
 
 import phipsi as pp
 from phipsi.compile import (
+    ArraySpec,
     Graph,
     Kernel,
-    Leaf,
     Structure,
     Tracer,
     jit,
@@ -34,7 +34,8 @@ from phipsi.compile import (
     tracing,
 )
 from phipsi.compile.llvm_text import Machine
-from phipsi.compile.native import Code, Native, host
+from phipsi.compile.native import MachineCode, Native, host
+from phipsi.compile.signature import Signature
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="pages, signals and fork are POSIX")
 forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
@@ -70,7 +71,7 @@ def empty(g: Graph, rows: int, dtype: str = "float64") -> list[np.ndarray]:
     return [np.full((rows, len(nodes)), 777.0, dtype) for _, nodes in g.outputs]
 
 
-def results(code: Code, inputs: list[np.ndarray], threads: int = 1) -> list[np.ndarray]:
+def results(code: MachineCode, inputs: list[np.ndarray], threads: int = 1) -> list[np.ndarray]:
     outputs = empty(GRAPH, len(inputs[0]), code.machine.dtype)
     code.run(inputs, outputs, threads)
     return outputs
@@ -86,9 +87,9 @@ def same(xs: list[np.ndarray], ys: list[np.ndarray]) -> None:
 
 
 def kernel(g: Graph, threads: int | None = None, dtype: str = "float64") -> Kernel:
-    leaves = tuple(Leaf(name, (n,)) for name, n in g.inputs)
+    leaves = tuple(ArraySpec(name, (n,)) for name, n in g.inputs)
     named = tuple((leaf.name, leaf) for leaf in leaves)
-    out = tuple(Leaf(name, (len(nodes),)) for name, nodes in g.outputs)
+    out = tuple(ArraySpec(name, (len(nodes),)) for name, nodes in g.outputs)
     pack = (lambda xs: xs[0]) if len(out) == 1 else tuple
     return Kernel("test", g, named, Structure(out, pack), dtype, "llvm", threads)
 
@@ -106,10 +107,10 @@ def test_every_machine_gives_the_same_bits(dtype: str, fma: bool) -> None:
     inputs[0][5, 1] = 1e9  # an angle that leaves the vector
     inputs[0][8, 2] = np.nan
     inputs[1][20, 0] = np.inf
-    expected = results(Code(GRAPH, Machine(dtype, 1, fma, False)), inputs)
+    expected = results(MachineCode(GRAPH, Machine(dtype, 1, fma, False)), inputs)
     for lanes in (2, 4, 8, 16):
         for masked in (False, True):
-            same(results(Code(GRAPH, Machine(dtype, lanes, fma, masked)), inputs), expected)
+            same(results(MachineCode(GRAPH, Machine(dtype, lanes, fma, masked)), inputs), expected)
 
 
 def test_a_fused_product_is_rounded_once() -> None:
@@ -120,7 +121,7 @@ def test_a_fused_product_is_rounded_once() -> None:
     inputs = [np.array([[1 + e, 1 - e, -1.0]])]
     for fma, value in ((True, -(e * e)), (False, 0.0)):
         out = empty(g, 1)
-        Code(g, Machine("float64", 1, fma)).run(inputs, out, 1)
+        MachineCode(g, Machine("float64", 1, fma)).run(inputs, out, 1)
         assert out[0][0, 0] == value
 
 
@@ -140,7 +141,7 @@ VIEWS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_strides(dtype: str) -> None:
     for single in (True, False):
-        code = Code(GRAPH, host(dtype, single))
+        code = MachineCode(GRAPH, host(dtype, single))
         for rows in (1, 3, 16, 29):
             inputs = sample(rows, dtype)
             expected = results(code, inputs)
@@ -160,7 +161,7 @@ def test_strides(dtype: str) -> None:
 
 @pytest.mark.parametrize("machine", [host("float64"), Machine("float64", 4, True, False)])
 def test_guards_around_outputs_stay(machine: Machine) -> None:
-    code = Code(GRAPH, machine)
+    code = MachineCode(GRAPH, machine)
     for rows in range(1, 21):
         inputs = sample(rows)
         expected = results(code, inputs)
@@ -208,12 +209,12 @@ def run_between_walls(streamed: str = "") -> None:
     machines = [host(d, s) for d in ("float64", "float32") for s in (True, False)]
     machines += [Machine("float64", 4, True, False), Machine("float32", 8, False, False)]
     for machine in machines:
-        code = plain = Code(GRAPH, machine)
+        code = plain = MachineCode(GRAPH, machine)
         if streamed:
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr(llvm_driver, "STREAM", 0)
                 patch.setattr(llvm_driver, "AHEAD", 0)
-                code = Code(GRAPH, machine)
+                code = MachineCode(GRAPH, machine)
         for rows in range(1, 21):
             inputs = sample(rows, machine.dtype)
             expected = results(plain, inputs)
@@ -276,7 +277,7 @@ def test_results_do_not_depend_on_the_place_in_the_batch(dtype: str) -> None:
     for x in inputs:
         wild = rng.choice([np.nan, np.inf, 1e30, 1e8, 0.0], size=x.shape)
         x[:] = np.where(rng.random(x.shape) < 0.02, wild, x)
-    code = Code(GRAPH, host(dtype))
+    code = MachineCode(GRAPH, host(dtype))
     expected = results(code, inputs)
     for _ in range(3):
         order = rng.permutation(500)[: int(rng.integers(400, 500))]
@@ -314,26 +315,29 @@ def test_one_row_and_many_in_turn() -> None:
 def workers(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many parts of a batch were left when each of its workers began."""
     seen: list[int] = []
-    work = Code._work
+    work = MachineCode._work
 
-    def noted(self: Code, arrays: Any, parts: Any, *keep: Any) -> None:
+    def noted(self: MachineCode, arrays: Any, parts: Any, *keep: Any) -> None:
         seen.append(len(parts))
         work(self, arrays, parts, *keep)
         assert not parts
 
-    monkeypatch.setattr(Code, "_work", noted)
+    monkeypatch.setattr(MachineCode, "_work", noted)
     return seen
+
+
+NAMELESS = Signature("", (), Structure((), tuple))
 
 
 def test_threads_change_nothing(workers: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(native, "WORK", 1)
     for rows in (2, 7, 100, 1001):
         inputs = sample(rows)
-        expected = results(Code(GRAPH, host("float64")), inputs)
+        expected = results(MachineCode(GRAPH, host("float64")), inputs)
         for threads in (1, 2, 3):
             workers.clear()
             outputs = empty(GRAPH, rows)
-            Native(GRAPH, "float64", threads).run(inputs, outputs)
+            Native(NAMELESS, GRAPH, "float64", threads).run(inputs, outputs)
             same(outputs, expected)
             assert len(workers) == min(threads, -(-rows // host("float64").lanes))
 
@@ -393,17 +397,17 @@ def test_arrays_outlive_the_threads_that_write_them(monkeypatch: pytest.MonkeyPa
     done = threading.Event()
     main = threading.current_thread()
 
-    def work(self: Code, *args: Any) -> None:
+    def work(self: MachineCode, *args: Any) -> None:
         if threading.current_thread() is main:
             raise KeyboardInterrupt
         time.sleep(0.3)
         alive.extend(ref() is not None for ref in refs)
         done.set()
 
-    monkeypatch.setattr(Code, "_work", work)
+    monkeypatch.setattr(MachineCode, "_work", work)
     arrays = [np.ones((100, 1)), np.empty((100, 1))]
     refs = [weakref.ref(x) for x in arrays]
-    code = Code(small(2.0), host("float64"))
+    code = MachineCode(small(2.0), host("float64"))
     with pytest.raises(KeyboardInterrupt) as caught:
         code.run(arrays[:1], arrays[1:], 2)
     del arrays, caught
@@ -418,7 +422,7 @@ def test_many_threads_compile_and_call_at_once(monkeypatch: pytest.MonkeyPatch) 
     x = np.arange(40.0).reshape(40, 1)
     shared = kernel(GRAPH)
     inputs = sample(40)
-    expected = results(Code(GRAPH, host("float64")), inputs)
+    expected = results(MachineCode(GRAPH, host("float64")), inputs)
 
     def work(k: int) -> None:
         for j in range(4):
@@ -472,7 +476,7 @@ def fork_while_compiling() -> None:
 
     def work() -> None:
         while not stop.is_set():
-            Code(small(float(next(factor))), host("float64"))
+            MachineCode(small(float(next(factor))), host("float64"))
 
     worker = threading.Thread(target=work)
     worker.start()
@@ -500,7 +504,7 @@ def compile_together(worker: str) -> None:
         f = kernel(small(float(factor)))
         assert (f(np.ones((3, 1))) == factor + 1.0).all()
         assert (f(np.ones(1)) == factor + 1.0).all()
-    same(results(Code(GRAPH, host("float64")), sample(9)), list(kernel(GRAPH)(*sample(9))))
+    same(results(MachineCode(GRAPH, host("float64")), sample(9)), list(kernel(GRAPH)(*sample(9))))
     print("right")
 
 
@@ -519,7 +523,7 @@ def compile_many(count: str) -> None:
         if k == 50:
             gc.collect()
             started = _resident()
-        code = Code(small(float(k)), machine)
+        code = MachineCode(small(float(k)), machine)
         code.run([one], [out], 1)
         assert out[0, 0] == k + 1.0
     gc.collect()
@@ -539,7 +543,7 @@ def test_dropped_kernels_free_their_memory() -> None:
 def compile_until_killed() -> None:
     print("ready", flush=True)
     for k in range(10**6):
-        Code(small(float(k % 30)), host("float64", single=bool(k % 2)))
+        MachineCode(small(float(k % 30)), host("float64", single=bool(k % 2)))
 
 
 @posix
@@ -587,7 +591,7 @@ def compilations(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
 
 def test_a_damaged_entry_is_compiled_again(place: Path, compilations: list[str]) -> None:
     inputs, machine = sample(11), host("float64")
-    expected = results(Code(GRAPH, machine), inputs)
+    expected = results(MachineCode(GRAPH, machine), inputs)
     (entry,) = place.glob("*.bin")
     whole = entry.read_bytes()
     rng = np.random.default_rng(0)
@@ -599,11 +603,11 @@ def test_a_damaged_entry_is_compiled_again(place: Path, compilations: list[str])
     for damage in damages:
         compilations.clear()
         entry.write_bytes(damage)
-        same(results(Code(GRAPH, machine), inputs), expected)
+        same(results(MachineCode(GRAPH, machine), inputs), expected)
         assert len(compilations) == 1
         assert entry.read_bytes() == whole
     compilations.clear()
-    same(results(Code(GRAPH, machine), inputs), expected)
+    same(results(MachineCode(GRAPH, machine), inputs), expected)
     assert not compilations
 
 
@@ -630,9 +634,9 @@ def test_code_of_other_software_or_another_machine_is_not_used(
     place: Path, compilations: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     machine = host("float64")
-    Code(small(3.0), machine)
+    MachineCode(small(3.0), machine)
     assert len(compilations) == 1
-    Code(small(3.0), machine)
+    MachineCode(small(3.0), machine)
     assert len(compilations) == 1
     version = native._version.__wrapped__
     known = version()
@@ -642,7 +646,7 @@ def test_code_of_other_software_or_another_machine_is_not_used(
             patch.setattr(jit, "target", lambda other=other: other)
             assert version() != known
     monkeypatch.setattr(native, "_version", lambda: known + b" changed")
-    Code(small(3.0), machine)
+    MachineCode(small(3.0), machine)
     assert len(compilations) == 2
 
 

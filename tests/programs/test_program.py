@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import phipsi as pp
-from phipsi.compile import Kernel
 from tests.zoo import State, close, random_forest
 
 ROBOT = pp.robots.double_pendulum()
@@ -302,7 +301,7 @@ def test_a_replaced_kernel_is_another_kernel() -> None:
     kernel = pp.forward_dynamics.compile(ROBOT)
     expected = kernel(S.q, S.v, S.tau)
     other = replace(kernel, backend="numpy")
-    assert other.backend == "numpy" and type(other).__call__ is Kernel.__call__
+    assert other.backend == "numpy" and other.__call__ == other._call
     close(other(S.q, S.v, S.tau), expected)
 
 

@@ -4,36 +4,29 @@ Knows nothing of robots.
 """
 
 from phipsi.compile.arrays import Traced, is_traced, lift, where
+from phipsi.compile.backends import BACKENDS, DTYPES, default_backend
 from phipsi.compile.device import as_device_array, as_host_array, on_device
-from phipsi.compile.graph import Case, Graph, Instruction, Loop, Place, Recalled
-from phipsi.compile.kernel import (
-    BACKENDS,
-    DTYPES,
-    Kernel,
-    Leaf,
-    Structure,
-    as_numbers,
-    c_source,
-    cuda_source,
-    default_backend,
-    llvm_source,
-)
+from phipsi.compile.graph import Case, Graph, Instruction, Loop, MemoryPlace, Recalled
+from phipsi.compile.kernel import Kernel, as_numbers
 from phipsi.compile.loops import LoopBuilder, array_of
+from phipsi.compile.node import Builder, Node, TraceError, current, tracing
 from phipsi.compile.repeat import repeat
-from phipsi.compile.trace import Node, TraceError, Tracer, current, tracing
+from phipsi.compile.signature import ArraySpec, Structure
+from phipsi.compile.trace import Tracer
 
 __all__ = [
     "BACKENDS",
     "DTYPES",
+    "ArraySpec",
+    "Builder",
     "Case",
     "Graph",
     "Instruction",
     "Kernel",
-    "Leaf",
     "Loop",
     "LoopBuilder",
+    "MemoryPlace",
     "Node",
-    "Place",
     "Recalled",
     "Structure",
     "TraceError",
@@ -43,13 +36,10 @@ __all__ = [
     "as_device_array",
     "as_host_array",
     "as_numbers",
-    "c_source",
-    "cuda_source",
     "current",
     "default_backend",
     "is_traced",
     "lift",
-    "llvm_source",
     "on_device",
     "repeat",
     "tracing",

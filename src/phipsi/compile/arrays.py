@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from phipsi.compile.functions import UFUNCS
-from phipsi.compile.trace import Node, TraceError, current
+from phipsi.compile.node import Node, TraceError, current
 
 _LOOPS = {np.add, np.subtract, np.multiply, np.matmul, np.negative, np.positive}
 """Object loops of NumPy that call the operators of the elements: right as they are, and quick."""
@@ -111,6 +111,16 @@ _OVERRIDES: dict[Any, Callable[..., Any]] = {
     np.linalg.norm: _norm,
     np.clip: _clip,
 }
+
+
+def call_ufunc(ufunc: Any, method: str, inputs: Any, kwargs: Any) -> Any:
+    """A ufunc of NumPy on nodes, some of them perhaps in arrays."""
+    if method == "__call__" and not any(isinstance(x, np.ndarray) and x.ndim for x in inputs):
+        function = UFUNCS.get(ufunc)
+        if function is None:
+            raise TraceError(f"np.{ufunc.__name__} cannot be traced")
+        return function(*(x.item() if isinstance(x, np.ndarray) else x for x in inputs))
+    return getattr(ufunc, method)(*map(_boxed, inputs), **kwargs)
 
 
 def call_function(func: Any, args: Any, kwargs: Any) -> Any:

@@ -8,8 +8,8 @@ from textwrap import wrap
 
 from phipsi.compile.c_text import WIDTH, Text, sum_of
 from phipsi.compile.graph import Graph
+from phipsi.compile.loop_layout import filled, layouts
 from phipsi.compile.schedule import Item, Room, fused_products, inserted, itemized, stores
-from phipsi.compile.streams import filled, layouts
 from phipsi.compile.to_c import Scope
 
 STACK = 64 << 10

@@ -5,33 +5,21 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from phipsi.compile.cuda_code import Code, cupy_module
+from phipsi.compile.backend import Executable
+from phipsi.compile.cuda_code import DeviceCode, cupy_module
 from phipsi.compile.device import as_device_array, on_device
 from phipsi.compile.graph import Graph, Recalled
+from phipsi.compile.signature import ArraySpec, Signature
 
 HOST = 256 << 20
 """Bytes that go to the device and back together where arrays are on the host."""
 
 _lock = threading.RLock()
 """Held while a kernel is made: one thread makes it, others wait."""
-
-
-class Leaf(Protocol):
-    """An array argument or result: its name and its shape without the batch."""
-
-    @property
-    def name(self) -> str:
-        """The name."""
-        ...
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The shape of one row."""
-        ...
 
 
 class Call(NamedTuple):
@@ -43,35 +31,34 @@ class Call(NamedTuple):
     results: Sequence[tuple[int, ...]] = ()
 
 
-class Cuda:
+class OnDevice(Executable):
     """A kernel on CUDA devices; its code is made on each device when first needed there."""
 
-    def __init__(
-        self,
-        name: str,
-        graph: Graph | Recalled,
-        dtype: str,
-        inputs: Sequence[Leaf],
-        outputs: Sequence[Leaf],
-    ) -> None:
+    def __init__(self, signature: Signature, graph: Graph | Recalled, dtype: str) -> None:
         cupy = cupy_module()
-        self.name, self.graph, self.inputs, self.outputs = name, graph, inputs, outputs
+        self.name, self.graph, self.inputs = signature.name, graph, signature.inputs
+        self.outputs, self._pack = signature.results.leaves, signature.results.pack
         self.dtype = np.dtype(dtype)
-        self.codes: dict[int, Code] = {}
+        self._codes: dict[int, DeviceCode] = {}
         self._array = cupy.ndarray
         self._here, self._stream = cupy.cuda.runtime.getDevice, cupy.cuda.get_current_stream
         self._last = Call([])
+
+    @property
+    def codes(self) -> list[DeviceCode]:
+        """The code of each device there is by now."""
+        return list(self._codes.values())
 
     def prepare(self) -> None:
         """Make the code for the current device now."""
         self._code(self._here())
 
-    def _code(self, device: int) -> Code:
-        if device not in self.codes:
+    def _code(self, device: int) -> DeviceCode:
+        if device not in self._codes:
             with _lock:
-                if device not in self.codes:
-                    self.codes[device] = Code(self.graph, self.dtype.name, device)
-        return self.codes[device]
+                if device not in self._codes:
+                    self._codes[device] = DeviceCode(self.graph, self.dtype.name, device)
+        return self._codes[device]
 
     # ---- arrays on the device ------------------------------------------------------------------
 
@@ -91,7 +78,7 @@ class Cuda:
         call = self._last
         if shapes != call.shapes:
             call = self._last = self._call(shapes)
-        code = self.codes.get(device)
+        code = self._codes.get(device)
         if code is None or call.given is None:
             return None
         if out is None:
@@ -142,7 +129,9 @@ class Cuda:
                 return False
         return True
 
-    def at(self, rows: int, places: Sequence[tuple[int, int]], device: int, stream: int) -> None:
+    def run_at(
+        self, rows: int, places: Sequence[tuple[int, int]], device: int, stream: int
+    ) -> None:
         """Run on addresses: for every input, then every result where it is on the device, and how
         many numbers its rows are apart (0: one row for all)."""
         if rows:
@@ -155,21 +144,24 @@ class Cuda:
                 with cupy_module().cuda.ExternalStream(stream, device):  # whose workspace it is
                     self._launched(code, given)
 
-    def entry(self, pack: Callable[[Any], Any], fallback: Callable[..., Any]) -> Any:
+    def entry(self, fallback: Callable[..., Any]) -> Callable[..., Any]:
         """A function that answers quickly what it can, and leaves the rest to `fallback`."""
 
         def call(*values: Any, out: Any = None, **named: Any) -> Any:
             results = None if named else self.quick(values, out)
             if results is not None:
-                return pack(results) if out is None else out
+                return self._pack(results) if out is None else out
             more = named if out is None else {**named, "out": out}
             return fallback(*values, **more)
 
         return call
 
-    def run(self, values: Sequence[Any], out: Any = None) -> Any:
-        """The results, or `out` filled, for arrays on one device, of any layout; those without a
-        batch may be on the host."""
+    def run_on_device(self, values: Sequence[Any], out: Any) -> list[Any] | None:
+        """The results, or those of `out` filled, for arrays on one device, of any layout; those
+        without a batch may be on the host. None if no array is on a device."""
+        given_out = out if isinstance(out, (list, tuple)) else (out,)
+        if not any(map(on_device, (*values, *given_out))):
+            return None
         cupy = cupy_module()
         arrays = [self._brought(leaf, x) for leaf, x in zip(self.inputs, values, strict=True)]
         targets = None if out is None else self._listed(out)
@@ -199,15 +191,15 @@ class Cuda:
             for y, made in zip(results, ready, strict=True):
                 if made is not y:
                     y[...] = made
-        return results if out is None else out
+        return results
 
-    def _launched(self, code: Code, given: list[int], stream: int | None = None) -> None:
+    def _launched(self, code: DeviceCode, given: list[int], stream: int | None = None) -> None:
         try:
             code.launch(given, self._stream().ptr if stream is None else stream)
         except MemoryError:
             raise self._too_large("its workspace does") from None
 
-    def _brought(self, leaf: Leaf, x: Any) -> Any:
+    def _brought(self, leaf: ArraySpec, x: Any) -> Any:
         """An argument as an array, on the device or here, its shape checked."""
         if on_device(x):
             x = as_device_array(x)
@@ -287,7 +279,7 @@ class Cuda:
 
     # ---- arrays on the host --------------------------------------------------------------------
 
-    def through(self, inputs: list[np.ndarray], outputs: list[np.ndarray]) -> None:
+    def run(self, inputs: list[np.ndarray], outputs: list[np.ndarray]) -> None:
         """Evaluate rows (rows, size) of arrays on the host, as many at a time as fit."""
         cupy = cupy_module()
         rows = outputs[0].shape[0]

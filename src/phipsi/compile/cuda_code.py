@@ -16,16 +16,16 @@ import numpy as np
 from phipsi.compile import (
     c_text,
     cache,
+    coefficients,
     cuda_prelude,
     cuda_text,
-    llvm_math,
+    hoisted_sincos,
+    loop_layout,
     ops,
-    order,
+    register_pressure,
     schedule,
-    streams,
     to_c,
     to_cuda,
-    turns,
 )
 from phipsi.compile.device import needed
 from phipsi.compile.graph import Graph, Recalled
@@ -59,7 +59,7 @@ def cupy_module() -> Any:
     return cupy
 
 
-class Code:
+class DeviceCode:
     """The code of a graph on one device."""
 
     def __init__(self, graph: Graph | Recalled, dtype: str, device: int) -> None:
@@ -115,8 +115,9 @@ def _block(count: int) -> Block:
 def _version() -> bytes:
     """What of the software the code depends on."""
     here = sys.modules[__name__]
-    emitters = (to_cuda, to_c, c_text, cuda_text, cuda_prelude, streams, schedule, order, turns)
-    modules = (here, *emitters, llvm_math, ops)
+    passes = (loop_layout, schedule, register_pressure, hoisted_sincos)
+    emitters = (to_cuda, to_c, c_text, cuda_text, cuda_prelude, *passes)
+    modules = (here, *emitters, coefficients, ops)
     return "".join(inspect.getsource(module) for module in modules).encode()
 
 

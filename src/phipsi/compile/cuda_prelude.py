@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from math import pi
 
 from phipsi.compile.c_text import Text
-from phipsi.compile.llvm_math import HALF_PI, POLYNOMIALS, REDUCTIONS, parts_of
+from phipsi.compile.coefficients import HALF_PI, POLYNOMIALS, REDUCTIONS, parts_of
 
 _ROWS = """
 template <int BYTES>  // into shared memory: they are there after phipsi_arrived

@@ -21,8 +21,10 @@ from importlib import import_module
 from math import prod
 from typing import Any, NamedTuple
 
+import llvmlite.binding as llvm
 import numpy as np
 
+from phipsi.compile import cache, jit
 from phipsi.compile.entry_text import ENTRY
 
 C_FUNCTIONS = (
@@ -147,10 +149,6 @@ def _table() -> Any:
 @once
 def _compiled() -> tuple[object, int]:
     """The engine that owns the native function, and the function's address."""
-    import llvmlite.binding as llvm
-
-    from phipsi.compile import cache, jit
-
     symbols = {"_Py_NoneStruct": id(None), "phipsi_out": id(_OUT), "PyArray_Type": id(np.ndarray)}
     symbols |= {"PyArray_Return": _table()[76], "PyArray_NewFromDescr": _table()[94]}
     for name in C_FUNCTIONS:

@@ -5,10 +5,7 @@ They keep structural zeros free: 0·x is 0 and x − x is 0, whatever x is; (x �
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from phipsi.compile.trace import Node
+from phipsi.compile.node import Node
 
 
 def _zero(a: Node) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from phipsi.compile import fold
-from phipsi.compile.trace import Node, current
+from phipsi.compile.node import Node, current
 
 
 def _traced(function: Callable[..., Any], numeric: Any) -> Callable[..., Any]:

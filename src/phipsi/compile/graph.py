@@ -27,7 +27,7 @@ class Instruction(NamedTuple):
     value: Any = None
 
 
-class Place(NamedTuple):
+class MemoryPlace(NamedTuple):
     """Where a round of a loop reads or writes: element indices[rows, round] + column of an array.
 
     `array` 0 is the loop's own memory, 1, 2, … its array args, −1 its table of numbers. `add`: the
@@ -45,8 +45,8 @@ class Case:
     """One kind of round: a body from the scalars read to the scalars written."""
 
     body: Graph
-    reads: tuple[Place, ...]
-    writes: tuple[Place, ...]
+    reads: tuple[MemoryPlace, ...]
+    writes: tuple[MemoryPlace, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,16 +115,22 @@ class Graph:
         return Graph(inputs, tuple(nodes), self.outputs)
 
     @cached_property
-    def last_use(self) -> list[int]:
-        """For each node the last instruction that reads it, past the end for an output."""
-        last = list(range(len(self.nodes)))
+    def users(self) -> list[list[int]]:
+        """For each node the instructions that read it, in order and once for each operand; an
+        output is read past the end."""
+        users: list[list[int]] = [[] for _ in self.nodes]
         for i, node in enumerate(self.nodes):
             for a in node.args:
-                last[a] = i
+                users[a].append(i)
         for _, indices in self.outputs:
             for i in indices:
-                last[i] = len(self.nodes)
-        return last
+                users[i].append(len(self.nodes))
+        return users
+
+    @cached_property
+    def last_use(self) -> list[int]:
+        """For each node the last instruction that reads it, past the end for an output."""
+        return [users[-1] if users else i for i, users in enumerate(self.users)]
 
     def count(self) -> dict[str, int]:
         """How many of each arithmetic operation one evaluation takes (loops counted in full)."""
@@ -216,7 +222,7 @@ class Recalled:
 
 
 def _case_lines(case: Case) -> Iterator[str]:
-    def shown(place: Place) -> str:
+    def shown(place: MemoryPlace) -> str:
         array = {-1: "table", 0: "memory"}.get(place.array, f"arg{place.array}")
         return f"{array}[i{place.rows} + {place.column}]"
 

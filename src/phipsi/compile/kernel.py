@@ -2,75 +2,33 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
-from importlib.util import find_spec
+from functools import cached_property
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from phipsi.compile import interpret
-from phipsi.compile.device import needed, on_device
+from phipsi.compile.backend import Executable
+from phipsi.compile.backends import BACKENDS, DTYPES
+from phipsi.compile.device import on_device
+from phipsi.compile.forward_mode import pushforward
 from phipsi.compile.graph import Graph, Recalled
-
-DTYPES = ("float64", "float32", "longdouble")
-"""Number types a kernel can be compiled for (long double: the numpy backend only)."""
-
-BACKENDS = ("llvm", "numpy", "cuda")
-"""How a graph is run: as machine code, by the NumPy interpreter, or on a CUDA device."""
+from phipsi.compile.reverse_mode import pullback
+from phipsi.compile.signature import ArraySpec, Signature, Structure
 
 
-def default_backend(dtype: str) -> str:
-    """NumPy for long double; else PHIPSI_BACKEND, else machine code where llvmlite is installed."""
-    if dtype == "longdouble":
-        return "numpy"
-    return os.environ.get("PHIPSI_BACKEND") or ("llvm" if find_spec("llvmlite") else "numpy")
+class Callee:
+    """An object whose calls go to a function that it keeps, and that it may exchange. Python looks
+    up `__call__` on the class, where this slot gives the function of the object."""
 
-
-def llvm_source(graph: Graph) -> str:
-    """The LLVM text of a graph for this machine, float64."""
-    from phipsi.compile.native import host
-    from phipsi.compile.to_llvm import emit
-
-    return emit(graph, host("float64")).text
-
-
-def cuda_source(graph: Graph, dtype: str = "float64") -> str:
-    """The CUDA text of a graph."""
-    from phipsi.compile.to_cuda import emit
-
-    return emit(graph, dtype).text
-
-
-def c_source(
-    graph: Graph, dtype: str, name: str, about: Sequence[str], results: Sequence[str]
-) -> str:
-    """The C text of a graph: see `c_file`."""
-    from phipsi.compile.c_file import c_file
-
-    return c_file(graph, dtype, name, about, results)
-
-
-class Leaf(NamedTuple):
-    """One array argument or result: its name and its shape without the batch."""
-
-    name: str
-    shape: tuple[int, ...]
+    __slots__ = ("__call__",)
+    __call__: Callable[..., Any]
 
 
 @dataclass(frozen=True)
-class Structure:
-    """How results are packed: `pack` takes one array per leaf."""
-
-    leaves: tuple[Leaf, ...]
-    pack: Callable[[list[Any]], Any]
-
-
-@dataclass(frozen=True)
-class Kernel:
+class Kernel(Callee):
     """A compiled program: call it with arrays (..., n) of any one leading shape.
 
     Arguments come in the order of `parameters`, or by name; a parameter that was given as a mapping
@@ -83,7 +41,7 @@ class Kernel:
 
     name: str
     code: Graph | Recalled
-    parameters: tuple[tuple[str, Leaf | Mapping[str, Leaf]], ...]
+    parameters: tuple[tuple[str, ArraySpec | Mapping[str, ArraySpec]], ...]
     results: Structure
     dtype: str = "float64"
     backend: str = "numpy"
@@ -95,18 +53,10 @@ class Kernel:
         if self.backend not in BACKENDS:
             known = ", ".join(BACKENDS)
             raise ValueError(f"backend {self.backend!r} is not in this version; there is {known}")
-        if self.backend == "llvm" and not find_spec("llvmlite"):
-            raise ImportError("the llvm backend needs llvmlite: pip install llvmlite")
-        if self.backend == "cuda":
-            needed()
-        if self.backend != "numpy" and self.dtype == "longdouble":
-            raise ValueError(f"the {self.backend} backend has no long double; use backend='numpy'")
-        if self.backend == "numpy" and self.threads not in (None, 1):
-            raise ValueError("the numpy backend runs on one thread; leave threads= out")
-        if self.backend == "cuda" and self.threads is not None:
-            raise ValueError("the cuda backend has a thread for each row; leave threads= out")
+        BACKENDS[self.backend].check(self.dtype, self.threads)
         if self.threads is not None and (not isinstance(self.threads, int) or self.threads < 1):
             raise ValueError(f"threads is {self.threads!r}, needs a whole number of at least 1")
+        object.__setattr__(self, "__call__", self._call)
 
     @property
     def graph(self) -> Graph:
@@ -117,33 +67,31 @@ class Kernel:
         """The kernel of gradients by the named arguments (default: all), as a tuple: its arguments
         are those of this one, then for each result how a number varies with it
         (`cotangent:NAME`)."""
-        from phipsi.compile.reverse import pullback
-
         numbers = self._numbers(wrt)
-        given = [Leaf(f"cotangent:{leaf.name}", leaf.shape) for leaf in self.results.leaves]
+        given = [ArraySpec(f"cotangent:{leaf.name}", leaf.shape) for leaf in self.results.leaves]
         results = Structure(tuple(self._leaves[k] for k in numbers), tuple)
         return self._derived("gradient", pullback(self.graph, numbers), given, results)
 
     def pushforward(self, wrt: str | Sequence[str] | None = None) -> Kernel:
         """The kernel of the rates of the results where the named arguments (default: all) change:
         its arguments are those of this one, then the rate of each of these (`tangent:NAME`)."""
-        from phipsi.compile.derive import pushforward
-
         numbers = self._numbers(wrt)
         given = [
-            Leaf(f"tangent:{leaf.name}", leaf.shape)
+            ArraySpec(f"tangent:{leaf.name}", leaf.shape)
             for leaf in map(self._leaves.__getitem__, numbers)
         ]
         return self._derived("rate", pushforward(self.graph, numbers), given, self.results)
 
-    def _derived(self, what: str, graph: Graph, given: list[Leaf], results: Structure) -> Kernel:
+    def _derived(
+        self, what: str, graph: Graph, given: list[ArraySpec], results: Structure
+    ) -> Kernel:
         names = {leaf.name for leaf in self._leaves} | {name for name, _ in self.parameters}
         more = []
         for name, shape in given:
             while name in names:  # a derivative's own, derived again
                 name += "'"
             names.add(name)
-            more.append((name, Leaf(name, shape)))
+            more.append((name, ArraySpec(name, shape)))
         return replace(
             self, name=f"{what} of {self.name}", code=graph, results=results,
             parameters=(*self.parameters, *more),
@@ -162,65 +110,34 @@ class Kernel:
 
     def prepare(self) -> None:
         """Make the machine code for batches now; that for single calls is made at the first one."""
-        if self.backend == "llvm":
-            _ = self._native.batch
-            self._shorten()
-        elif self.backend == "cuda":
-            self._cuda.prepare()
-            self._shorten()
+        self._executable.prepare()
+        self._shorten()
 
     def entry(self, fallback: Callable[..., Any]) -> tuple[int, Callable[..., Any]]:
         """How much machine code there is by now, and a function that calls it with plain arrays at
         the least cost; `fallback` takes whatever else it is called with."""
-        plain = all(isinstance(leaf, Leaf) for _, leaf in self.parameters)
-        if self.backend == "numpy" or not plain:
-            return self.codes, fallback
-        if self.backend == "cuda":
-            return self.codes, self._cuda.entry(self.results.pack, fallback)
-        leaves = self._leaves, self.results.leaves
-        shapes = tuple(tuple(leaf.shape for leaf in group) for group in leaves)
-        pack = self.results.pack if len(self.results.leaves) > 1 else None
-        call = self._native.entry(self.name, shapes, pack, fallback)
-        return len(self._native.codes), call
+        codes = self.codes
+        plain = all(isinstance(leaf, ArraySpec) for _, leaf in self.parameters)
+        return codes, self._executable.entry(fallback) if plain else fallback
 
     @property
     def codes(self) -> int:
         """How many pieces of machine code have been made so far."""
-        if self.backend == "numpy":
-            return 0
-        return len(self._native.codes if self.backend == "llvm" else self._cuda.codes)
+        return len(self._executable.codes)
 
     def _shorten(self) -> None:
-        """Let calls of this object go to the entry: they are looked up on its class, so it gets one
-        of its own."""
-        checked = partial(Kernel.__call__, self)
-        codes, call = self.entry(checked)
+        """Let calls go straight to the machine code there is by now."""
+        codes, call = self.entry(self._call)
         object.__setattr__(self, "_shortened", codes)
-        if call is not checked:
-            call = call if self.backend == "llvm" else staticmethod(call)
-            own = {"__call__": call, "__new__": lambda cls, *args, **named: Kernel(*args, **named)}
-            object.__setattr__(self, "__class__", type("Kernel", (Kernel,), own))
+        object.__setattr__(self, "__call__", call)
 
     @cached_property
-    def _native(self) -> Any:
-        from phipsi.compile.native import Native
+    def _executable(self) -> Executable:
+        signature = Signature(self.name, tuple(self._leaves), self.results)
+        return BACKENDS[self.backend].load(signature, self.code, self.dtype, self.threads)
 
-        return Native(self.code, self.dtype, self.threads)
-
-    @cached_property
-    def _cuda(self) -> Any:
-        from phipsi.compile.cuda import Cuda
-
-        return Cuda(self.name, self.code, self.dtype, self._leaves, self.results.leaves)
-
-    @cached_property
-    def _runner(self) -> Callable[[list[np.ndarray], list[np.ndarray]], None]:
-        if self.backend == "cuda":
-            return self._cuda.through
-        return self._native.run if self.backend == "llvm" else partial(interpret.run, self.graph)
-
-    def __call__(self, *args: Any, out: Any = None, **named: Any) -> Any:
-        """Run the kernel."""
+    def _call(self, *args: Any, out: Any = None, **named: Any) -> Any:
+        """Run the kernel on whatever it is called with."""
         if len(args) > len(self.parameters):
             raise TypeError(f"{self.name} takes {len(self.parameters)} arrays, got {len(args)}")
         given = dict(zip((name for name, _ in self.parameters), args, strict=False))
@@ -234,7 +151,7 @@ class Kernel:
             if name not in given:
                 raise TypeError(f"{self.name} misses {name!r}; arguments are {self._names}")
             value = given[name]
-            if isinstance(leaf, Leaf):
+            if isinstance(leaf, ArraySpec):
                 values.append(value)
             elif isinstance(value, Mapping) and set(value) == set(leaf):
                 values.extend(value[key] for key in leaf)
@@ -248,14 +165,13 @@ class Kernel:
     def at(self, rows: int, places: Sequence[tuple[int, int]], device: int, stream: int) -> None:
         """Run on a CUDA device and stream, on addresses: for every input, then every result where
         it is and how many numbers its rows are apart (0: one row for all)."""
-        self._cuda.at(rows, places, device, stream)
+        self._executable.run_at(rows, places, device, stream)
 
     def run(self, values: Sequence[Any], *, out: Any = None) -> Any:
         """Run on one value per leaf, in order."""
-        targets = out if isinstance(out, (list, tuple)) else (out,)
-        if self.backend == "cuda" and any(map(on_device, (*values, *targets))):
-            results = self._cuda.run(values, out)
-            return self.results.pack(results) if out is None else out
+        there = self._executable.run_on_device(values, out)
+        if there is not None:
+            return self.results.pack(there) if out is None else out
         arrays = [self._array(leaf, x) for leaf, x in zip(self._leaves, values, strict=True)]
         both = list(zip(arrays, self._leaves, strict=True))
         leading = [a.shape[: a.ndim - len(f.shape)] for a, f in both]
@@ -270,7 +186,7 @@ class Kernel:
         results = [np.empty(shape, self.dtype) for shape in shapes] if out is None else None
         targets = self._targets(shapes, out) if results is None else results
         outputs = [_flat(y, rows, inputs) for y in targets]
-        self._runner(inputs, [y for y, _ in outputs])
+        self._executable.run(inputs, [y for y, _ in outputs])
         if results is not None:
             return self.results.pack([y[()] for y in results])
         for target, (y, there) in zip(targets, outputs, strict=True):
@@ -297,7 +213,7 @@ class Kernel:
                 )
         return targets
 
-    def _array(self, leaf: Leaf, value: Any) -> np.ndarray:
+    def _array(self, leaf: ArraySpec, value: Any) -> np.ndarray:
         array = as_numbers(f"{self.name}: {leaf.name}", value)
         n = len(leaf.shape)
         if array.ndim < n or array.shape[array.ndim - n :] != leaf.shape:
@@ -306,10 +222,10 @@ class Kernel:
         return np.require(array, self.dtype, ["ALIGNED"])
 
     @cached_property
-    def _leaves(self) -> list[Leaf]:
-        leaves: list[Leaf] = []
+    def _leaves(self) -> list[ArraySpec]:
+        leaves: list[ArraySpec] = []
         for _, leaf in self.parameters:
-            leaves.extend([leaf] if isinstance(leaf, Leaf) else leaf.values())
+            leaves.extend([leaf] if isinstance(leaf, ArraySpec) else leaf.values())
         return leaves
 
     @property
@@ -323,7 +239,7 @@ class Kernel:
         )
 
 
-def _rows(array: np.ndarray, batch: tuple[int, ...], rows: int, leaf: Leaf) -> np.ndarray:
+def _rows(array: np.ndarray, batch: tuple[int, ...], rows: int, leaf: ArraySpec) -> np.ndarray:
     """An argument as (rows, size), in place where its strides allow it."""
     size = prod(leaf.shape)
     if array.ndim == len(batch) + len(leaf.shape) and array.shape[: len(batch)] == batch:

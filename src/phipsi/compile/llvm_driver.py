@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from phipsi.compile.llvm_text import Machine, Text
+from phipsi.compile.llvm_text import LlvmText, Machine
 
 ENTRY = "define void @run(ptr %arrays, i64 %start, i64 %stop, ptr %work)"
 
@@ -22,7 +22,7 @@ def driver(machine: Machine, sizes: Sequence[int], inputs: int, scratch: int) ->
     of the batch (its last row stands in for those that are missing) and strided rows.
     """
     m = machine
-    text = Text(m)
+    text = LlvmText(m)
     arrays = range(len(sizes))
     text.begin("entry")
     text.line(f"%frame = alloca [{2 * len(sizes)} x i64], align 16")
@@ -183,7 +183,7 @@ def _padded(size: int) -> int:
     return size + -size % 64
 
 
-def _frame(text: Text, k: int, base: str, stride: str) -> None:
+def _frame(text: LlvmText, k: int, base: str, stride: str) -> None:
     text.line(f"store i64 {base}, ptr {text.at('%frame', 16 * k)}, align 8")
     text.line(f"store i64 {stride}, ptr {text.at('%frame', 16 * k + 8)}, align 8")
 
@@ -258,7 +258,7 @@ done:
 
 
 def _transposer(m: Machine, way: str) -> str:
-    text = Text(m)
+    text = LlvmText(m)
     text.begin("entry")
     text.line(f"%chunks = sdiv i64 %size, {m.lanes}")
     text.line(f"%whole = mul i64 %chunks, {m.lanes}")

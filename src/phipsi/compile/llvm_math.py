@@ -14,53 +14,7 @@ from math import inf, log, nan, pi, sqrt
 
 import numpy as np
 
-# π/2 and ln 2 as integers times 2^-250, to be cut in parts.
-HALF_PI = 0x6487ED5110B4611A62633145C06E0E68948127044533E63A0105DF531D89CD9
-_LN2 = 0x2C5C85FDF473DE6AF278ECE600FCBDABD03CD0C99CA62D8B628345D6E2EABE9
-
-# Minimax coefficients, lowest power first, by our own Remez exchange in 70 digits, then rounded.
-# fmt: off
-POLYNOMIALS: dict[tuple[str, str], tuple[float, ...]] = {
-    ("sin", "float64"): (  # sin r = r + r³ P(r²), |r| <= π/4 (float32: 1.06 π/4)
-        -0.1666666666666663, 0.008333333333322118, -0.0001984126982958877,
-        2.7557313621092594e-06, -2.505074771372333e-08, 1.5896227149403852e-10),
-    ("sin", "float32"): (-0.16666649281978607, 0.008331852033734322, -0.00019475060980767012),
-    ("cos", "float64"): (  # cos r = 1 + r² P(r²)
-        -0.5, 0.0416666666666666, -0.0013888888888874138, 2.480158728949094e-05,
-        -2.755731435497283e-07, 2.0875723646212945e-09, -1.1359667804887895e-11),
-    ("cos", "float32"): (-0.5, 0.04166663810610771, -0.001388697070069611, 2.4393924832111225e-05),
-    ("exp", "float64"): (  # exp r = 1 + r + r² P(r), |r| <= ln(2)/2
-        0.5000000000000006, 0.16666666666666588, 0.04166666666657674, 0.008333333333389557,
-        0.0013888888931567038, 0.00019841269718979824, 2.4801505271627742e-05,
-        2.7557407577838363e-06, 2.762603862785153e-07, 2.505376108683784e-08),
-    ("exp", "float32"): (
-        0.4999999701976776, 0.1666654348373413, 0.04166720062494278, 0.008366520516574383,
-        0.001388252479955554),
-    ("log", "float64"): (  # log((1 + s)/(1 - s)) = 2s + s³ P(s²), |s| <= 3 - √8
-        0.6666666666666734, 0.3999999999941434, 0.28571428742472477, 0.22222198563643672,
-        0.18183564861760732, 0.15314035898407763, 0.1479610528747865),
-    ("log", "float32"): (0.6666677594184875, 0.39977535605430603, 0.2987186014652252),
-    ("tanh", "float64"): (  # tanh a = a + a³ P(a²), a <= 3/4
-        -0.3333333333333224, 0.13333333333200148, -0.05396825391156387, 0.02186948732238395,
-        -0.008863220243735342, 0.0035920048621056713, -0.0014551679031375472,
-        0.0005875409147291533, -0.00023266544586688227, 8.524611306998572e-05,
-        -2.487970726026411e-05, 4.073605492765149e-06),
-    ("tanh", "float32"): (
-        -0.33333316445350647, 0.1333269476890564, -0.053892724215984344, 0.0214520376175642,
-        -0.00765726063400507, 0.0017369388369843364),
-    ("atan", "float64"): (  # atan t = t + t³ P(t²), t <= 1
-        -0.3333333333333307, 0.1999999999995145, -0.1428571428257461, 0.11111111007013584,
-        -0.09090907002797752, 0.0769227983729691, -0.0666640404300788, 0.05880527736419043,
-        -0.05253518236163089, 0.04722321231186194, -0.04219176571377162, 0.036641865807560244,
-        -0.029903791714235274, 0.02198477638730519, -0.013900491842266592,
-        0.007196457557747531, -0.002884896220011611, 0.0008313143969799474,
-        -0.0001521593309294785, 1.3224929162146321e-05),
-    ("atan", "float32"): (
-        -0.33333298563957214, 0.19998548924922943, -0.14264242351055145, 0.10952187329530716,
-        -0.08403454720973969, 0.05795765668153763, -0.031177902594208717, 0.010914633050560951,
-        -0.0017936271615326405),
-}
-# fmt: on
+from phipsi.compile.coefficients import HALF_PI, LN2, POLYNOMIALS, REDUCTIONS, parts_of
 
 
 def _operator(integers: str, floats: str = "", kind: str = "") -> Callable[..., Value]:
@@ -78,7 +32,7 @@ def _operator(integers: str, floats: str = "", kind: str = "") -> Callable[..., 
 class Value:
     """A vector in the text being written; its operators append instructions."""
 
-    code: Code
+    code: FunctionBody
     name: str
     kind: str  # of one lane: double, float, i64, i32 or i1
 
@@ -127,7 +81,7 @@ Operand = Value | float
 
 
 @dataclass
-class Code:
+class FunctionBody:
     """The body of one function for a lane count and a number format."""
 
     lanes: int
@@ -203,28 +157,7 @@ class Code:
         return self.append(f"insertvalue {half.typed}, {b.typed}, 1", "pair")
 
 
-def parts_of(number: int, *bits: int) -> tuple[float, ...]:
-    """A number given times 2^250 as a sum of floats of so many bits each, none negative."""
-    result = []
-    for count in bits:
-        shift = number.bit_length() - count
-        part = number >> shift << shift
-        number -= part
-        result.append(part / 2**250)
-    return tuple(result)
-
-
-# Of sincos by format and FMA: the largest |x| of the fast path, and the bits of the parts of π/2.
-# With FMA the first step x - k·c₁ is exact; without, the parts are so short that k·cᵢ is, too.
-REDUCTIONS: dict[tuple[str, bool], tuple[float, tuple[int, ...]]] = {
-    ("float64", True): (1e6, (53, 53, 53)),
-    ("float64", False): (1e6, (33, 20, 33, 53)),
-    ("float32", True): (1e5, (24, 24, 24)),
-    ("float32", False): (1e3, (14, 11, 14, 24)),
-}
-
-
-def _sincos(code: Code, x: Value) -> Value:
+def _sincos(code: FunctionBody, x: Value) -> Value:
     """Both of k·π/2 + r from polynomials in r, |r| <= π/4 (Cody and Waite's reduction): 1.5 ulp.
 
     That is where r > 1/2 but sin r < 1/2, for r is rounded once; |x| <= π/4 has 0.9 ulp.
@@ -256,7 +189,7 @@ def _sincos(code: Code, x: Value) -> Value:
     return code.append(f"phi {code.vector('pair')} {choice}", "pair")
 
 
-def _sincos_huge(code: Code, x: Value, sin: Value, cos: Value) -> Value:
+def _sincos_huge(code: FunctionBody, x: Value, sin: Value, cos: Value) -> Value:
     """The C library's values in the lanes with huge angles, those given in the others."""
     huge = abs(x) > REDUCTIONS[code.dtype, code.has_fma][0]
     wide = x.cast("double", "fpext") if code.real == "float" else x
@@ -266,14 +199,14 @@ def _sincos_huge(code: Code, x: Value, sin: Value, cos: Value) -> Value:
     return code.pair(huge.choose(slow[0], sin), huge.choose(slow[1], cos))
 
 
-def _expm1(code: Code, x: Value) -> tuple[Value, Value]:
+def _expm1(code: FunctionBody, x: Value) -> tuple[Value, Value]:
     """exp(r) - 1 and the integer k in low bits, x = k·ln 2 + r with |r| <= ln(2)/2."""
     shifted = code.fma(x, 1 / log(2), code.magic)
-    r = code.reduce(x, shifted - code.magic, parts_of(_LN2, *code.ln2_bits))
+    r = code.reduce(x, shifted - code.magic, parts_of(LN2, *code.ln2_bits))
     return code.fma(r * r, code.polynomial("exp", r), r), shifted.bits
 
 
-def _exp(code: Code, x: Value) -> Value:
+def _exp(code: FunctionBody, x: Value) -> Value:
     """exp(r)·2^k, 2^k in two factors: overflow and subnormals are rounded once. 1.1 ulp."""
     low, high = (-746, 710) if code.dtype == "float64" else (-104, 89)
     x = (x > high).choose(high, x)
@@ -285,7 +218,7 @@ def _exp(code: Code, x: Value) -> Value:
     return (p + 1) * scales[0] * scales[1]
 
 
-def _tanh(code: Code, x: Value) -> Value:
+def _tanh(code: FunctionBody, x: Value) -> Value:
     """1 - 2/(exp(2|x|) + 1), or a polynomial where |x| < 3/4, with the sign of x: 1.1 ulp."""
     a = abs(x)
     a = (a > 20).choose(20, a)
@@ -297,7 +230,7 @@ def _tanh(code: Code, x: Value) -> Value:
     return ((a < 0.75).choose(small, large).bits | (x.bits & code.sign)).floats
 
 
-def _log(code: Code, x: Value) -> Value:
+def _log(code: FunctionBody, x: Value) -> Value:
     """k·ln 2 + log(1 + f), √½ <= 1 + f < √2, by s = f/(2 + f) as in fdlibm's e_log.c: 0.9 ulp."""
     subnormal = x < code.tiny
     extra = code.mantissa + 2
@@ -311,13 +244,13 @@ def _log(code: Code, x: Value) -> Value:
     z = s * s
     R = z * code.polynomial("log", z)
     h = f * f * 0.5
-    high, low = parts_of(_LN2, *code.ln2_bits)
+    high, low = parts_of(LN2, *code.ln2_bits)
     result = k * high - ((h - code.fma(s, h + R, k * low)) - f)
     result = (x < inf).choose(result, x)
     return x.equals(0).choose(-inf, (x < 0).choose(nan, result))
 
 
-def _atan2(code: Code, y: Value, x: Value) -> Value:
+def _atan2(code: FunctionBody, y: Value, x: Value) -> Value:
     """Atan t of the smaller over the larger by a polynomial, turned into its octant: 1.5 ulp."""
     a, b = abs(y), abs(x)
     steep, left = a > b, x.bits < 0
@@ -356,7 +289,7 @@ def definitions(names: Iterable[str], lanes: int, dtype: str, fma: bool = True) 
     texts = []
     for name in [name for name in _FUNCTIONS if name in wanted]:
         formula, letters, attributes = _FUNCTIONS[name]
-        code = Code(lanes, dtype, fma)
+        code = FunctionBody(lanes, dtype, fma)
         arguments = [Value(code, f"%{letter}", code.real) for letter in letters]
         result = formula(code, *arguments)
         head = f"define internal {code.vector(result.kind)} @phipsi.{name}"

@@ -62,7 +62,7 @@ class Machine:
         return number if self.lanes == 1 else f"splat ({self.scalar} {number})"
 
 
-class Text:
+class LlvmText:
     """Lines of a function under construction, with fresh names."""
 
     def __init__(self, machine: Machine) -> None:

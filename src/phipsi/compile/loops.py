@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from phipsi.compile.graph import Case, Loop, Place
-from phipsi.compile.trace import Node, TraceError, Tracer, current
+from phipsi.compile.graph import Case, Loop, MemoryPlace
+from phipsi.compile.node import Builder, Node, TraceError, current
+from phipsi.compile.trace import Tracer
 
 
 class CaseTracer(Tracer):
@@ -17,17 +18,17 @@ class CaseTracer(Tracer):
     def __init__(self, builder: LoopBuilder) -> None:
         super().__init__(builder.outer)
         self.builder = builder
-        self.places: dict[Place, Node] = {}
-        self.written: list[tuple[Place, Node]] = []
+        self.places: dict[MemoryPlace, Node] = {}
+        self.written: list[tuple[MemoryPlace, Node]] = []
 
-    def read(self, place: Place) -> Node:
+    def read(self, place: MemoryPlace) -> Node:
         """The scalar at a place, as it is when the round begins."""
         node = self.places.get(place)
         if node is None:
             node = self.places[place] = self.make("input", (), (0, len(self.places)))
         return node
 
-    def write(self, place: Place, value: Any) -> None:
+    def write(self, place: MemoryPlace, value: Any) -> None:
         """Leave a scalar at a place when the round ends."""
         self.written.append((place, self.lift(value)))
 
@@ -49,7 +50,7 @@ class CaseTracer(Tracer):
 class LoopBuilder:
     """Collects what a loop needs; `node` makes it a node of the trace in progress."""
 
-    def __init__(self, count: int, outer: Tracer | None = None) -> None:
+    def __init__(self, count: int, outer: Builder | None = None) -> None:
         outer = outer or current()
         if outer is None:
             raise TraceError("a loop can only be made inside a program")
@@ -60,7 +61,7 @@ class LoopBuilder:
         self.cases: list[CaseTracer] = []
         self._arrays: list[Node] = []
         self._start: dict[int, Node] = {}
-        self._fixed: dict[int, Place] = {}
+        self._fixed: dict[int, MemoryPlace] = {}
         self._indices: dict[bytes, int] = {}
         self._tables: list[np.ndarray] = []
 
@@ -73,13 +74,13 @@ class LoopBuilder:
         """A scalar that stands in the memory before the first round."""
         self._start[at] = self.outer.lift(value)
 
-    def fixed(self, x: Node) -> Place:
+    def fixed(self, x: Node) -> MemoryPlace:
         """The place of a scalar of the enclosing trace."""
         x = self.outer.lift(x)
         if x.index not in self._fixed:
             at = self.memory(1)
             self.put(at, x)
-            self._fixed[x.index] = Place(0, self.index(np.zeros(self.count, np.int64)), at)
+            self._fixed[x.index] = MemoryPlace(0, self.index(np.zeros(self.count, np.int64)), at)
         return self._fixed[x.index]
 
     def index(self, values: Any) -> int:
@@ -105,16 +106,18 @@ class LoopBuilder:
 
     def like(
         self, loop: Loop, arrays: Sequence[Node], indices: np.ndarray
-    ) -> Callable[[Place], Place]:
+    ) -> Callable[[MemoryPlace], MemoryPlace]:
         """Places of another loop as places of this one, which reads the same arrays and numbers,
         with these index tables."""
         rows = [self.index(row) for row in indices]
         table = self.table(loop.table)
         numbers = {k: self.array(array) for k, array in enumerate(arrays, 1)}
 
-        def moved(place: Place) -> Place:
+        def moved(place: MemoryPlace) -> MemoryPlace:
             column = place.column + (table if place.array < 0 else 0)
-            return Place(numbers.get(place.array, place.array), rows[place.rows], column, place.add)
+            return MemoryPlace(
+                numbers.get(place.array, place.array), rows[place.rows], column, place.add
+            )
 
         return moved
 

@@ -18,14 +18,23 @@ from typing import Any
 
 import numpy as np
 
-from phipsi.compile import cache, jit, llvm_driver, llvm_math, llvm_text, ops, schedule, to_llvm
+from phipsi.compile import (
+    cache,
+    coefficients,
+    jit,
+    llvm_driver,
+    llvm_math,
+    llvm_text,
+    ops,
+    schedule,
+    to_llvm,
+)
+from phipsi.compile.backend import Executable
 from phipsi.compile.entry import entry
 from phipsi.compile.graph import Graph, Recalled
 from phipsi.compile.llvm_text import Machine
+from phipsi.compile.signature import Signature
 from phipsi.compile.to_llvm import emit, tables_at
-
-Shapes = tuple[tuple[tuple[int, ...], ...], tuple[tuple[int, ...], ...]]
-"""Shapes, without the batch, of all inputs and of all outputs."""
 
 WORK = 4_000_000
 """Operations a thread must have to do to be worth waking."""
@@ -57,52 +66,60 @@ def host(dtype: str, single: bool = False) -> Machine:
 def _version() -> bytes:
     """What of the software the machine code depends on."""
     here = sys.modules[__name__]
-    modules = (here, jit, to_llvm, schedule, llvm_text, llvm_driver, llvm_math, ops)
+    emitters = (to_llvm, schedule, llvm_text, llvm_driver, llvm_math, coefficients)
+    modules = (here, jit, *emitters, ops)
     text = "".join(inspect.getsource(module) for module in modules)
     return (text + jit.versions()).encode()
 
 
-class Native:
+class Native(Executable):
     """A graph compiled for this machine: vector code for batches, scalar code for single rows (both
     give the same numbers to the bit), each made when first needed."""
 
-    def __init__(self, graph: Graph | Recalled, dtype: str, threads: int | None) -> None:
-        self.graph, self.dtype, self.threads = graph, dtype, threads
+    def __init__(
+        self, signature: Signature, graph: Graph | Recalled, dtype: str, threads: int | None
+    ) -> None:
+        self.signature, self.graph, self.dtype, self.threads = signature, graph, dtype, threads
         self.operations = max(1, graph.operations)
-        self._codes: dict[bool, Code] = {}
+        self._codes: dict[bool, MachineCode] = {}
 
     @property
-    def batch(self) -> Code:
+    def batch(self) -> MachineCode:
         """Code for many rows."""
         return self._code(single=False)
 
     @property
-    def single(self) -> Code:
+    def single(self) -> MachineCode:
         """Code for one row."""
         return self._code(single=True)
 
-    def _code(self, single: bool) -> Code:
+    def _code(self, single: bool) -> MachineCode:
         if single not in self._codes:
             with jit.lock:  # one thread makes it, others wait
                 if single not in self._codes:
-                    self._codes[single] = Code(self.graph, host(self.dtype, single))
+                    self._codes[single] = MachineCode(self.graph, host(self.dtype, single))
         return self._codes[single]
 
     @property
-    def codes(self) -> list[Code]:
+    def codes(self) -> list[MachineCode]:
         """The codes there are by now."""
         return list(self._codes.values())
 
-    def entry(self, name: str, shapes: Shapes, pack: Any, fallback: Callable[..., Any]) -> Any:
+    def prepare(self) -> None:
+        """Make the code for batches now."""
+        _ = self.batch
+
+    def entry(self, fallback: Callable[..., Any]) -> Callable[..., Any]:
         """A builtin that calls the code there is by now at the least cost, and `fallback` for all
-        that is not plain arrays of the right shapes (inputs, outputs)."""
+        that is not plain arrays of the right shapes."""
         codes = self.codes
+        name, inputs, results = self.signature.name, self.signature.inputs, self.signature.results
         address = {code.machine.lanes == 1: code.address for code in codes}
         room = workspace(codes)
         return entry(
             name=name,
-            inputs=shapes[0],
-            outputs=shapes[1],
+            inputs=[leaf.shape for leaf in inputs],
+            outputs=[leaf.shape for leaf in results.leaves],
             dtype=np.dtype(self.dtype),
             single=address.get(True, 0),
             batch=address.get(False, 0),
@@ -111,7 +128,7 @@ class Native:
             held=HELD // self.operations,
             size=room.size,
             fallback=fallback,
-            pack=pack,
+            pack=results.pack if len(results.leaves) > 1 else None,
             keep=(codes, room),
         )
 
@@ -143,7 +160,7 @@ def default_threads() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-class Code:
+class MachineCode:
     """Machine code of one graph for one machine, with the memory it works in."""
 
     def __init__(self, graph: Graph | Recalled, machine: Machine) -> None:
@@ -189,7 +206,7 @@ class Code:
         self._free.append(room)
 
 
-def workspace(codes: Sequence[Code]) -> np.ndarray:
+def workspace(codes: Sequence[MachineCode]) -> np.ndarray:
     """Memory for one evaluation at a time by any of the codes: aligned, with the addresses of their
     tables."""
     size = max(code.size for code in codes)

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from phipsi.compile.arrays import Traced, is_traced, lift
-from phipsi.compile.graph import Place
+from phipsi.compile.graph import MemoryPlace
 from phipsi.compile.loops import CaseTracer, LoopBuilder, array_of, pick
-from phipsi.compile.trace import current, tracing
+from phipsi.compile.node import current, tracing
 
 
 def repeat(
@@ -49,7 +49,7 @@ def repeat(
 
     case = loop.case()
     with tracing(case):
-        now = [case.read(Place(0, once, kept + j)) for j in range(len(start))]
+        now = [case.read(MemoryPlace(0, once, kept + j)) for j in range(len(start))]
         after, y = step(_unpacked(now, state, single), _row(loop, case, rows))
         after = [lift(x) for x in ((after,) if single else after)]
         if [x.shape for x in after] != [x.shape for x in state]:
@@ -58,7 +58,7 @@ def repeat(
                 f"the step returned {[x.shape for x in after]}"
             )
         for j, value in enumerate(e for x in after for e in x.flat):
-            case.write(Place(0, once, kept + j), value)
+            case.write(MemoryPlace(0, once, kept + j), value)
         results = [lift(x) for x in (y if isinstance(y, tuple) else (y,))]
         slots = -(-rounds // every)  # a later round takes the place of an earlier one in its slot
         size = slots[-1] + 1 if count else 0
@@ -67,7 +67,7 @@ def repeat(
             collected.append(loop.memory(int(size) * result.size))
             each = loop.index(result.size * slots)
             for j, value in enumerate(result.flat):
-                case.write(Place(0, each, collected[-1] + j), value)
+                case.write(MemoryPlace(0, each, collected[-1] + j), value)
     memory = loop.node()
     last = [pick(memory, kept + j) for j in range(len(start))]
     parts = [
@@ -99,7 +99,7 @@ def _row(loop: LoopBuilder, case: CaseTracer, rows: Any) -> Any:
             array, at = loop.array(array_of(list(lift(rows).flat))), 0
     else:
         array, at = -1, loop.table(np.asarray(rows, float))
-    return _shaped([case.read(Place(array, index, at + j)) for j in range(width)], shape)
+    return _shaped([case.read(MemoryPlace(array, index, at + j)) for j in range(width)], shape)
 
 
 def _unpacked(values: list[Any], state: list[Any], single: bool) -> Any:

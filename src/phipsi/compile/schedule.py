@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from phipsi.compile.graph import Graph, Place
+from phipsi.compile.graph import Graph, MemoryPlace
+from phipsi.compile.verify import InvalidGraph, switched_on
 
 SEGMENT = 600
 """Operations in a basic block: fewer cost loads and stores, more cost compile time and spills."""
@@ -53,7 +54,7 @@ def scheduled(
     graph: Graph,
     fma: bool,
     chunk: int = 1,
-    writes: Sequence[Place] | None = None,
+    writes: Sequence[MemoryPlace] | None = None,
     columns: Mapping[int, int] | None = None,
 ) -> Schedule:
     """The schedule of a kernel (`chunk` elements are stored at once), or of the body of a loop with
@@ -65,6 +66,8 @@ def scheduled(
         ends = list(written(graph, writes, columns or {}))
         items = [*moved(graph, columns or {}), *items]
     items = inserted(graph, items, ends)
+    if switched_on():
+        verify_order(graph, items)
     segments = _segments(items)
 
     last = [-1] * len(graph.nodes)
@@ -94,15 +97,11 @@ def fused_products(graph: Graph) -> dict[int, int]:
     A product is fused where that makes it disappear: all its uses are sums, each with no other
     product to fuse.
     """
-    users: dict[int, list[int]] = {}
-    for i, node in enumerate(graph.nodes):
-        for a in node.args:
-            users.setdefault(a, []).append(i)
-    kept = {i for _, indices in graph.outputs for i in indices}
+    users, end = graph.users, len(graph.nodes)
     chosen: dict[int, int] = {}
-    products = [i for i, n in enumerate(graph.nodes) if n.op == "mul" and i not in kept]
-    for product in sorted(products, key=lambda i: (len(users.get(i, ())), i)):
-        sums = users.get(product, ())
+    products = [i for i, n in enumerate(graph.nodes) if n.op == "mul" and end not in users[i]]
+    for product in sorted(products, key=lambda i: (len(users[i]), i)):
+        sums = users[product]
         if all(
             graph.nodes[s].op in ("add", "sub")
             and s not in chosen
@@ -174,7 +173,9 @@ def stores(graph: Graph, chunk: int, long: int | None = None) -> Iterator[Item]:
             yield Item("store", (), nodes[first : first + chunk], (k, first))
 
 
-def written(graph: Graph, writes: Sequence[Place], columns: Mapping[int, int]) -> Iterator[Item]:
+def written(
+    graph: Graph, writes: Sequence[MemoryPlace], columns: Mapping[int, int]
+) -> Iterator[Item]:
     """Writes, each also waiting for the inputs that stand in its column."""
     ((_, nodes),) = graph.outputs
     waiting: dict[int, list[int]] = {}
@@ -213,6 +214,25 @@ def inserted(graph: Graph, items: list[Item], ends: list[Item]) -> list[Item]:
         out.append(item)
         out.extend(after.get(position, ()))
     return [*out, *after.get(late, ())]
+
+
+def verify_order(graph: Graph, items: Sequence[Item]) -> None:
+    """Check that items define a node once, and read only what an earlier item has defined."""
+    done: set[int] = set()
+    for position, item in enumerate(items):
+        for x in item.operands:
+            source = graph.nodes[x].args[0] if graph.nodes[x].op == "pick" else x
+            if graph.nodes[source].op not in ("const", "input") and source not in done:
+                raise InvalidGraph(
+                    f"scheduling: item {position} ({item.kind}): node {source}, which it reads, "
+                    "must be defined by an earlier item"
+                )
+        for node in item.nodes:
+            if node in done:
+                raise InvalidGraph(
+                    f"scheduling: item {position} ({item.kind}): node {node} must be defined once"
+                )
+            done.add(node)
 
 
 def _segments(items: list[Item]) -> list[list[Item]]:

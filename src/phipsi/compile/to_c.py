@@ -12,7 +12,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from phipsi.compile.c_text import Text, sum_of
-from phipsi.compile.graph import Case, Graph, Loop, Place
+from phipsi.compile.graph import Case, Graph, Loop, MemoryPlace
+from phipsi.compile.loop_layout import Layout
 from phipsi.compile.ops import OPS
 from phipsi.compile.schedule import (
     Item,
@@ -21,9 +22,10 @@ from phipsi.compile.schedule import (
     inserted,
     itemized,
     moved,
+    verify_order,
     written,
 )
-from phipsi.compile.streams import Layout
+from phipsi.compile.verify import switched_on
 
 
 class Scope:
@@ -61,6 +63,8 @@ class Scope:
     def emit(self) -> None:
         """Write all statements."""
         items = self.ordered()
+        if switched_on():
+            verify_order(self.graph, items)
         ending: dict[int, int] = {}
         for position, item in enumerate(items):
             ending.update(dict.fromkeys(item.nodes, position))
@@ -185,7 +189,7 @@ class Scope:
                 known[key] = number, index
             return known[key]
 
-        def at(place: Place) -> str:
+        def at(place: MemoryPlace) -> str:
             row = loop.indices[place.rows] + place.column
             addresses = row[rounds]
             if place.array < 0:
@@ -214,7 +218,9 @@ class Round(Scope):
     """The body of a loop: inputs are read from memory by index, outputs written likewise. A value
     is written as soon as nothing that is still to be read stands in its place."""
 
-    def __init__(self, case: Case, text: Text, room: Room, at: Callable[[Place], str]) -> None:
+    def __init__(
+        self, case: Case, text: Text, room: Room, at: Callable[[MemoryPlace], str]
+    ) -> None:
         super().__init__(case.body, text, room)
         self.case, self.at = case, at
 

@@ -21,11 +21,11 @@ from phipsi.compile import cuda_prelude
 from phipsi.compile.c_text import sum_of
 from phipsi.compile.cuda_text import CudaText
 from phipsi.compile.graph import Graph
-from phipsi.compile.order import alive, nearby, ordered
+from phipsi.compile.hoisted_sincos import HoistedSincos
+from phipsi.compile.loop_layout import filled, layouts
+from phipsi.compile.register_pressure import alive, nearby, ordered
 from phipsi.compile.schedule import Item, Room, fused_products, inserted, itemized
-from phipsi.compile.streams import filled, layouts
 from phipsi.compile.to_c import Scope
-from phipsi.compile.turns import Turns
 
 WARPS = 2
 """Warps in a block, or one where their shared memory would be too large: as many blocks as there
@@ -100,19 +100,19 @@ class Threads(Scope):
         self.rows = {n.value for n in graph.nodes if n.op == "array"}
         """Inputs that are read where they are."""
         self.items = list(itemized(graph, nearby(graph, fused_products(graph))))
-        self.turns = Turns()
+        self.hoisted = HoistedSincos()
         if max(alive(graph), default=0) * text.size > ALIVE:
-            turns, items = Turns.among(graph, self.items)
-            angles = pitch(graph.inputs[turns.array][1]) if turns.array >= 0 else 0
-            if turns.columns + angles + pitch(CHUNK) <= self.most:
-                self.turns, self.items = turns, items
+            hoisted, items = HoistedSincos.among(graph, self.items)
+            angles = pitch(graph.inputs[hoisted.array][1]) if hoisted.array >= 0 else 0
+            if hoisted.columns + angles + pitch(CHUNK) <= self.most:
+                self.hoisted, self.items = hoisted, items
         self.kept: dict[int, str] = {}
         """Where sines and cosines are found in shared memory."""
         self.places: dict[int, int] = {}
         """Where in a row of shared memory an array of ours stands, if it is there as a whole."""
-        self.columns, self.scratch = self.turns.columns, -1
+        self.columns, self.scratch = self.hoisted.columns, -1
         used = {node.value[0] for node in graph.nodes if node.op == "input"}
-        for k in sorted(used, key=lambda k: (k != self.turns.array, k)):
+        for k in sorted(used, key=lambda k: (k != self.hoisted.array, k)):
             self._placed(k, graph.inputs[k][1])
         self.rows |= used - set(self.places)
         for k, (_, nodes) in enumerate(graph.outputs):
@@ -137,7 +137,7 @@ class Threads(Scope):
         taken = {self.places[k] for k in self.places if k >= len(self.graph.inputs)}
         for k, (_, size) in enumerate(self.graph.inputs):
             usable = k in self.places and self.places[k] not in taken and k not in late
-            if usable and size == len(nodes) and k != self.turns.array:
+            if usable and size == len(nodes) and k != self.hoisted.array:
                 return k
         return -1
 
@@ -152,7 +152,7 @@ class Threads(Scope):
     def ordered(self) -> list[Item]:
         """Every result is stored as soon as it, or its chunk, is there."""
         items = inserted(self.graph, self.items, list(self._stores()))
-        if not self.turns.columns:
+        if not self.hoisted.columns:
             return items
         for i in range(len(items) - len(items) % AGAIN, 0, -AGAIN):
             items.insert(i, Item("again", (), ()))
@@ -175,14 +175,14 @@ class Threads(Scope):
 
     def rolled(self, item: Item) -> None:
         """Sines and cosines in loops; from now on they are in shared memory."""
-        text, k, n = self.text, self.turns.array, len(self.turns.rest)
-        own = np.array([self.graph.nodes[x.operands[0]].value[1] for x in self.turns.own])
+        text, k, n = self.text, self.hoisted.array, len(self.hoisted.rest)
+        own = np.array([self.graph.nodes[x.operands[0]].value[1] for x in self.hoisted.own])
         m = len(own)
-        for j, x in enumerate(self.turns.rest):
+        for j, x in enumerate(self.hoisted.rest):
             text.line(f"turns[{m + j}] = {self.value(x.operands[0])};")
         places = [(f"a{k}[{element}]", f"turns[{j}]") for j, element in enumerate(own)]
         places += [(f"turns[{m + j}]", f"turns[{m + n + j}]") for j in range(n)]
-        for x, place in zip((*self.turns.own, *self.turns.rest), places, strict=True):
+        for x, place in zip((*self.hoisted.own, *self.hoisted.rest), places, strict=True):
             for node in x.nodes:
                 self.kept[node] = place[self.graph.nodes[node].op == "cos"]
         text.used.add("sincos")
@@ -279,8 +279,8 @@ class Threads(Scope):
             (loads if k < n else after).append(
                 self._moved("load" if k < n else "store", k, size, tile=tile)
             )
-        if self.turns.columns:
-            before.append(f"{T} *const turns = tile + {self.turns.columns} * lane;")
+        if self.hoisted.columns:
+            before.append(f"{T} *const turns = tile + {self.hoisted.columns} * lane;")
         if self.scratch >= 0:
             before.append(f"{T} *const scratch = tile + {32 * self.scratch};")
         for k in sorted(self.rows | {n + k for k in self.direct}):

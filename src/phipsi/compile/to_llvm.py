@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from phipsi.compile import llvm_driver, llvm_math
-from phipsi.compile.graph import Graph, Loop, Place
-from phipsi.compile.llvm_text import Machine, Text
+from phipsi.compile.graph import Graph, Loop, MemoryPlace
+from phipsi.compile.llvm_text import LlvmText, Machine
 from phipsi.compile.ops import OPS
 from phipsi.compile.schedule import Item, Room, Schedule, scheduled
 
@@ -37,7 +37,7 @@ class Module:
 def emit(graph: Graph, machine: Machine) -> Module:
     """The module of a graph."""
     room, data = Room(), bytearray()
-    text = Text(machine)
+    text = LlvmText(machine)
     text.begin("entry")
     text.line(f"%data = load ptr, ptr {text.at('%work', tables_at(machine))}, align 8")
     sizes = [*(size for _, size in graph.inputs), *(len(nodes) for _, nodes in graph.outputs)]
@@ -77,7 +77,7 @@ class Scope:
     """The code of one graph: the whole kernel, or the body of a loop."""
 
     graph: Graph
-    text: Text
+    text: LlvmText
     room: Room
     data: bytearray
     local: dict[int, str] = field(default_factory=dict)
@@ -315,7 +315,7 @@ class Round(Scope):
         """Values are written as soon as nothing that is still to be read stands in their place."""
         return self._plan
 
-    def _at(self, place: Place) -> str:
+    def _at(self, place: MemoryPlace) -> str:
         m, text, index = self.text.machine, self.text, self.indices[place.rows]
         at = self.bases[place.array]
         if place.array < 0:

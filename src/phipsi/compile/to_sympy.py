@@ -1,27 +1,18 @@
 """Graphs as SymPy expressions: for reading, for algebra by hand, for code of other kinds.
 
 A graph is walked once, loops unrolled; what is used more than once is named, so that the work and
-the memory grow with the number of operations and not with the length of the formula. Formulas of
-modest size are then simplified (rational.py) or written out.
+the memory grow with the number of operations and not with the length of the formula.
 """
 
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from fractions import Fraction
 from functools import cache as once
 from typing import Any, Protocol
 
 from phipsi.compile.graph import Graph, Loop
-
-OPERATIONS = 300_000
-"""Operations of a graph, its loops unrolled, up to which it is written at all."""
-
-SIMPLIFIED, WRITTEN = 20_000, 100_000
-"""Symbols and operations up to which formulas are simplified unasked, and written out at all."""
 
 CLOSE = 1e-12
 """Relative distance within which a constant is rounding of a short one."""
@@ -50,8 +41,6 @@ class Algebra(Protocol):
 
 def walk(graph: Graph, inputs: Sequence[Sequence[Any]], algebra: Algebra) -> list[list[Any]]:
     """Every output of the graph, in the values of an algebra."""
-    uses = Counter(a for node in graph.nodes for a in node.args)
-    uses.update(i for _, indices in graph.outputs for i in indices)
     values: list[Any] = []
     for i, (op, args, value) in enumerate(graph.nodes):
         given = [values[a] for a in args]
@@ -70,7 +59,7 @@ def walk(graph: Graph, inputs: Sequence[Sequence[Any]], algebra: Algebra) -> lis
                 result = _unrolled(value, given, algebra)
             case _:
                 result = algebra.apply(op, given)
-                if uses[i] > 1:
+                if len(graph.users[i]) > 1:
                     result = algebra.shared(result)
         values.append(result)
     return [[values[i] for i in indices] for _, indices in graph.outputs]
@@ -200,65 +189,3 @@ class Shared:
 
 def _short(value: Any) -> bool:
     return value.is_Atom or (value.is_Mul and len(value.args) == 2 and value.args[0] == -1)
-
-
-def formulas(
-    name: str,
-    graph: Graph,
-    inputs: Sequence[Sequence[Any]],
-    leading: Sequence[Any] = (),
-    simplify: bool | None = None,
-    shared: bool = False,
-) -> tuple[list[tuple[Any, Any]], list[list[Any]]]:
-    """The definitions (none unless `shared`) and every output of a graph as SymPy expressions.
-    Sums are grouped by products of the symbols in `leading`."""
-    if graph.operations > OPERATIONS:
-        raise ValueError(
-            f"{name} has {graph.operations} operations, loops unrolled, and formulas are made of "
-            f"up to {OPERATIONS}; take a smaller robot or fewer rounds"
-        )
-    algebra = Shared(x.name for values in inputs for e in values for x in e.free_symbols)
-    number = meanings()["number"]
-    outputs = [[number(x) for x in entered(values)] for values in walk(graph, inputs, algebra)]
-    definitions = algebra.definitions
-    if shared:
-        return definitions, outputs
-    length = _length(definitions, outputs)
-    if simplify or (simplify is None and length <= SIMPLIFIED):
-        from phipsi.compile.rational import Unfit, simplified
-
-        with suppress(Unfit):
-            return [], simplified(graph, inputs, leading, limited=simplify is None)
-    if length > WRITTEN:
-        raise ValueError(
-            f"{name} written out has {length:.1e} symbols, and is up to {WRITTEN:.0e}; ask for "
-            "shared=True, which names what is used more than once"
-        )
-    known: dict[Any, Any] = {}
-    for symbol, expression in definitions:
-        known[symbol] = expression.xreplace(known)
-    return [], [[x.xreplace(known) for x in values] for values in outputs]
-
-
-def _length(definitions: Sequence[tuple[Any, Any]], outputs: list[list[Any]]) -> int:
-    """How many symbols, numbers and operations the outputs have, every definition put in."""
-    lengths: dict[Any, int] = {}
-
-    def length(expression: Any) -> int:
-        return sum(lengths.get(part, 1) for part in sympy().preorder_traversal(expression))
-
-    for symbol, expression in definitions:
-        lengths[symbol] = length(expression)
-    return sum(length(x) for values in outputs for x in values)
-
-
-def arranged(shape: tuple[int, ...], values: Sequence[Any]) -> Any:
-    """Expressions in the shape of a result: one alone, a matrix (a column for one axis), or an
-    N-dimensional array."""
-    s = sympy()
-    if not shape:
-        return values[0]
-    rows, *columns = shape
-    if len(columns) <= 1:
-        return s.Matrix(rows, columns[0] if columns else 1, list(values))
-    return s.ImmutableDenseNDimArray(list(values), shape)

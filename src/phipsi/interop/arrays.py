@@ -16,7 +16,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from phipsi.compile import Kernel, Leaf, Structure, default_backend
+from phipsi.compile import ArraySpec, Kernel, Structure, default_backend
 from phipsi.model import Robot
 from phipsi.programs import Program
 from phipsi.programs.arguments import frozen
@@ -250,15 +250,17 @@ def _first(parts: Sequence[Any]) -> Any:
     return parts[0]
 
 
-def _leaves(kernel: Kernel) -> list[Leaf]:
+def _leaves(kernel: Kernel) -> list[ArraySpec]:
     """Every array that a kernel takes, under a name of its own."""
-    named: dict[str, Leaf] = {}
+    named: dict[str, ArraySpec] = {}
     for name, leaf in kernel.parameters:
         many = (
-            {name: leaf} if isinstance(leaf, Leaf) else {f"{name}[{k}]": x for k, x in leaf.items()}
+            {name: leaf}
+            if isinstance(leaf, ArraySpec)
+            else {f"{name}[{k}]": x for k, x in leaf.items()}
         )
         for own, one in many.items():
             while own in named:
                 own += "'"
-            named[own] = Leaf(own, one.shape)
+            named[own] = ArraySpec(own, one.shape)
     return list(named.values())

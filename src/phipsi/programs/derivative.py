@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from phipsi.compile import Node, Tracer, lift, repeat, tracing
-from phipsi.compile.derive import Tangent, forward, has_loops, tracer_in_progress
-from phipsi.compile.reverse import reverse
+from phipsi.compile import Builder, Node, Tracer, lift, repeat, tracing
+from phipsi.compile.forward_mode import Tangent, forward, has_loops, tracer_in_progress
+from phipsi.compile.reverse_mode import reverse
 from phipsi.model import Robot
 from phipsi.programs.arguments import Pack, first, flatten
 from phipsi.programs.compiled import CompiledFunction
@@ -74,7 +74,7 @@ def derived(
 class _Inner(Tracer):
     """The trace of the program to be derived; what it takes from around it are inputs too."""
 
-    def __init__(self, outer: Tracer) -> None:
+    def __init__(self, outer: Builder) -> None:
         super().__init__(outer)
         self.captured: list[Node] = []
         self.input("captured", 0)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from phipsi.compile import Leaf
+from phipsi.compile import ArraySpec
 from phipsi.model import Robot
 from phipsi.programs.arguments import are_names, as_array, as_truths, frozen, is_dynamic
 from phipsi.programs.parameters import EMPTY, Parameter, Shape
@@ -79,7 +79,7 @@ class Inputs:
     def sort(self, robot: Robot, arguments: dict[str, Any]) -> tuple[Any, Any, list[Any]]:
         """Split arguments into static options, leaves (shapes) and their values."""
         static: list[tuple[str, Any]] = []
-        leaves: list[tuple[str, Leaf | tuple[Leaf, ...]]] = []
+        leaves: list[tuple[str, ArraySpec | tuple[ArraySpec, ...]]] = []
         values: list[Any] = []
         for name, value in arguments.items():
             if self.is_option(name, value):
@@ -90,12 +90,12 @@ class Inputs:
                 static.append((name, value))
             elif isinstance(value, Mapping) and not self.is_mask(name):
                 arrays = {k: as_array(f"{self.name}: {name}[{k!r}]", v) for k, v in value.items()}
-                leaves.append((name, tuple(Leaf(k, a.shape[-1:]) for k, a in arrays.items())))
+                leaves.append((name, tuple(ArraySpec(k, a.shape[-1:]) for k, a in arrays.items())))
                 values.extend(arrays.values())
             else:
                 numbers = as_truths if self.is_mask(name) else as_array
                 array = numbers(f"{self.name}: {name}", value)
-                leaves.append((name, Leaf(name, self.core(robot, name, array.shape[-1:]))))
+                leaves.append((name, ArraySpec(name, self.core(robot, name, array.shape[-1:]))))
                 values.append(array)
         return tuple(static), tuple(leaves), values
 
@@ -106,7 +106,7 @@ class Inputs:
             known = ", ".join(self.parameters)
             raise TypeError(f"{self.name} has no argument {min(unknown)!r}; it has {known}")
         static: dict[str, Any] = {}
-        leaves: list[tuple[str, Leaf | tuple[Leaf, ...]]] = []
+        leaves: list[tuple[str, ArraySpec | tuple[ArraySpec, ...]]] = []
         for name, parameter in self.parameters.items():
             value = arguments.get(name, parameter.default)
             if value is EMPTY:
@@ -117,16 +117,16 @@ class Inputs:
                         f"{self.name}.compile cannot know the shape of {name!r}; "
                         f"pass an example, {name}=np.zeros(...)"
                     )
-                leaves.append((name, Leaf(name, self.core(robot, name, ()))))
+                leaves.append((name, ArraySpec(name, self.core(robot, name, ()))))
             elif name not in arguments or self.is_option(name, value):
                 static[name] = frozen(value)
             elif isinstance(value, Mapping):
-                leaves.append((name, tuple(Leaf(k, np.shape(v)) for k, v in value.items())))
+                leaves.append((name, tuple(ArraySpec(k, np.shape(v)) for k, v in value.items())))
             else:
                 if parameter.kind == "mask":
                     value = as_truths(f"{self.name}: {name}", value)
                 shape = np.shape(value)
-                leaves.append((name, Leaf(name, self.checked(robot, name, shape))))
+                leaves.append((name, ArraySpec(name, self.checked(robot, name, shape))))
         return static, tuple(leaves)
 
     def core(self, robot: Robot, name: str, default: tuple[int, ...]) -> tuple[int, ...]:

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ParamSpec, TypeVar, overload
 
-from phipsi.compile import Leaf, cuda_source, llvm_source
+from phipsi.compile import BACKENDS, ArraySpec
 from phipsi.model import Robot
 from phipsi.programs.compiled import CompiledFunction, Verify
 from phipsi.programs.parameters import Parameter, Shape, parameters_of
@@ -102,9 +102,9 @@ class Program(CompiledFunction[P, R]):
 
         static, leaves = self.example(robot, arguments)
         given = robot_symbols(robot, inputs)
-        extra = tuple(Leaf(name, (len(values),)) for name, values in given.items())
+        extra = tuple(ArraySpec(name, (len(values),)) for name, values in given.items())
         request = self.request(robot, static, leaves, extra=extra)
-        own = [x for _, leaf in leaves for x in ((leaf,) if isinstance(leaf, Leaf) else leaf)]
+        own = [x for _, leaf in leaves for x in ((leaf,) if isinstance(leaf, ArraySpec) else leaf)]
         how: dict[str, Any] = {"simplify": simplify, "shared": shared}
         return written(request, own, given, names or {}, **how)
 
@@ -135,7 +135,7 @@ class Program(CompiledFunction[P, R]):
         static, leaves = self.example(robot, arguments)
         extra = robot_inputs(robot, inputs)
         graph, results = self.request(robot, static, leaves, extra=extra, unroll=unroll).traced()
-        groups = ((leaf,) if isinstance(leaf, Leaf) else leaf for _, leaf in leaves)
+        groups = ((leaf,) if isinstance(leaf, ArraySpec) else leaf for _, leaf in leaves)
         every = [*(leaf for group in groups for leaf in group), *extra]
         says = (inspect.getdoc(self) or f"{self.name}.").splitlines()[0]
         return written(language, graph, dtype, name, self.name, says, robot, every, results.leaves)
@@ -155,10 +155,8 @@ class Program(CompiledFunction[P, R]):
                 return "\n".join([head, *log.lines()])
             case "graph":
                 return str(self.graph(robot, **arguments))
-            case "llvm":
-                return llvm_source(self.graph(robot, **arguments))
-            case "cuda":
-                return cuda_source(self.graph(robot, **arguments))
+            case "llvm" | "cuda":
+                return BACKENDS[stage].source(self.graph(robot, **arguments))
             case _:
                 raise ValueError(
                     f"stage {stage!r} is not in this version; "

@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 
 from phipsi.compile import (
+    ArraySpec,
     Graph,
     Kernel,
-    Leaf,
     Recalled,
     Structure,
     Tracer,
@@ -34,7 +34,7 @@ from phipsi.model import Grasp, Loop, Robot
 from phipsi.programs.arguments import first, flatten
 from phipsi.sweeps.lowering import unrolling
 
-Leaves = tuple[tuple[str, Leaf | tuple[Leaf, ...]], ...]
+Leaves = tuple[tuple[str, ArraySpec | tuple[ArraySpec, ...]], ...]
 
 
 @dataclass(frozen=True)
@@ -47,17 +47,17 @@ class Request:
     robot: Robot
     static: dict[str, Any]
     leaves: Leaves
-    extra: tuple[Leaf, ...] = ()
+    extra: tuple[ArraySpec, ...] = ()
     unroll: bool | None = None
     joint_space: bool = False
     content_key: str | None = None
     """What says which function it is; without it traces are not remembered."""
 
     @property
-    def parameters(self) -> tuple[tuple[str, Leaf | dict[str, Leaf]], ...]:
+    def parameters(self) -> tuple[tuple[str, ArraySpec | dict[str, ArraySpec]], ...]:
         """The parameters of the kernel."""
         own = (
-            (name, leaf if isinstance(leaf, Leaf) else {one.name: one for one in leaf})
+            (name, leaf if isinstance(leaf, ArraySpec) else {one.name: one for one in leaf})
             for name, leaf in self.leaves
         )
         return (*own, *((leaf.name, leaf) for leaf in self.extra))
@@ -66,13 +66,13 @@ class Request:
         """The graph and the structure of its results."""
         tracer = Tracer()
 
-        def entered(leaf: Leaf) -> Any:
+        def entered(leaf: ArraySpec) -> Any:
             return lift(tracer.input(leaf.name, prod(leaf.shape)).reshape(leaf.shape))
 
         with tracing(tracer), unrolling(self.unroll):
             arguments = dict(self.static)
             for name, leaf in self.leaves:
-                single = isinstance(leaf, Leaf)
+                single = isinstance(leaf, ArraySpec)
                 arguments[name] = (
                     entered(leaf) if single else {one.name: entered(one) for one in leaf}
                 )
@@ -80,7 +80,7 @@ class Request:
             outputs, pack = flatten(self.apply(robot, arguments), self.name)
             arrays = [(name, np.asarray(lift(x))) for name, x in outputs]
             graph = tracer.graph([(name, list(x.reshape(-1))) for name, x in arrays])
-        return graph, Structure(tuple(Leaf(name, x.shape) for name, x in arrays), pack)
+        return graph, Structure(tuple(ArraySpec(name, x.shape) for name, x in arrays), pack)
 
     def recalled(self) -> tuple[Graph | Recalled, Structure]:
         """The same, from the disk cache if it is remembered there."""
@@ -89,7 +89,7 @@ class Request:
         if known is not None:
             digest, operations, shape = json.loads(known)
             graph = Recalled(digest, operations, lambda: self.traced()[0])
-            return graph, Structure((Leaf(self.name, tuple(shape)),), first)
+            return graph, Structure((ArraySpec(self.name, tuple(shape)),), first)
         graph, structure = self.traced()
         if key is not None and structure.pack is first:
             note = (graph.digest, graph.operations, structure.leaves[0].shape)
@@ -112,10 +112,10 @@ class Request:
         return hashlib.sha256(_sources() + repr(what).encode()).hexdigest()
 
 
-def robot_inputs(robot: Robot, names: str | Sequence[str]) -> tuple[Leaf, ...]:
+def robot_inputs(robot: Robot, names: str | Sequence[str]) -> tuple[ArraySpec, ...]:
     """Numbers of the robot that become inputs."""
     given = (names,) if isinstance(names, str) else names
-    return tuple(Leaf(name, robot.parameter(name).shape) for name in given)
+    return tuple(ArraySpec(name, robot.parameter(name).shape) for name in given)
 
 
 def _plain(x: Any) -> bool:

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 from math import prod
 
-from phipsi.compile import Graph, Leaf, c_source, cuda_source
-from phipsi.compile.c_file import FUNCTIONS, function_name, identifiers, is_taken
+from phipsi.compile import BACKENDS, ArraySpec, Graph
+from phipsi.compile.c_file import FUNCTIONS, c_file, function_name, identifiers, is_taken
 from phipsi.model import Robot
 
 LANGUAGES = ("c", "cuda")
@@ -32,8 +32,8 @@ def written(
     program: str,
     says: str,
     robot: Robot,
-    leaves: Sequence[Leaf],
-    results: Sequence[Leaf],
+    leaves: Sequence[ArraySpec],
+    results: Sequence[ArraySpec],
 ) -> str:
     """The text of a graph; `name` is the function's in C (default: much that of the program)."""
     if language not in LANGUAGES:
@@ -41,7 +41,7 @@ def written(
     if dtype not in ("float64", "float32"):
         raise ValueError(f"dtype {dtype!r} is not float64 or float32")
     if language == "cuda":
-        return cuda_source(graph, dtype)
+        return BACKENDS[language].source(graph, dtype)
     if name is None:
         name = function_name(program)
     elif not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name):
@@ -60,10 +60,10 @@ def written(
     about += [_array("out", *both) for both in zip(words[len(known) :], results, strict=True)]
     about += ["", "Hinges, and where they are in q and v:", *_hinges(robot)]
     about += ["", "Arrays may not overlap. Any number of threads may call it at once."]
-    return c_source(graph, dtype, name, about, names)
+    return c_file(graph, dtype, name, about, names)
 
 
-def _array(way: str, word: str, leaf: Leaf) -> str:
+def _array(way: str, word: str, leaf: ArraySpec) -> str:
     name, shape = leaf
     told = "" if word == name or way == "out" else f" = {name}"
     sizes = "" if len(shape) < 2 else f" ({' x '.join(map(str, shape))}, row by row)"

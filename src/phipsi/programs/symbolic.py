@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from phipsi.compile import Leaf
-from phipsi.compile.to_sympy import arranged, formulas, sympy, tidy
+from phipsi.compile import ArraySpec
+from phipsi.compile.formulas import arranged, formulas
+from phipsi.compile.to_sympy import sympy, tidy
 from phipsi.model import Robot
 from phipsi.programs.request import Request
 from phipsi.spatial import SpatialInertia, Transform
@@ -24,7 +25,7 @@ _CROSSED = np.array([5, 6, 8])
 
 def written(
     request: Request,
-    leaves: Sequence[Leaf],
+    leaves: Sequence[ArraySpec],
     parameters: Mapping[str, Sequence[Any]],
     names: Mapping[str, Any],
     **how: Any,
@@ -118,7 +119,7 @@ def _traced(values: Any) -> bool:
     return not all(isinstance(x, (int, float)) for x in values.flat)
 
 
-def symbols(leaf: Leaf, given: Any) -> list[Any]:
+def symbols(leaf: ArraySpec, given: Any) -> list[Any]:
     """The symbols of an argument: those given, or NAME_1, NAME_2, … (real numbers)."""
     s = sympy()
     if isinstance(given, str):

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from phipsi.compile import Case, Graph, LoopBuilder, Place
+from phipsi.compile import Case, Graph, LoopBuilder, MemoryPlace
 from phipsi.sweeps.looped.traces import Column, Shared, Sweep
 
 
@@ -85,27 +85,29 @@ class SweepMemory:
             if column in self.at:
                 builder.put(rows + self.position(nb, column), value)
 
-        def place(kind: int, key: Any, tables: dict[Any, int], width: int) -> Place:
+        def place(kind: int, key: Any, tables: dict[Any, int], width: int) -> MemoryPlace:
             match key:
                 case ("own" | "parent" as whose, owner, column):
                     body = order if whose == "own" else owner.sources[order]
                     memory = memories[owner]
                     array = 0 if owner is sweep else builder.array(owner.node)
-                    return Place(
+                    return MemoryPlace(
                         array, builder.index(body * memory.stride(column)), memory.at[column]
                     )
                 case ("vector", number, j):
                     node, _, offsets = shared.vectors[number]
-                    return Place(builder.array(node), builder.index(offsets[order]), j)
+                    return MemoryPlace(builder.array(node), builder.index(offsets[order]), j)
                 case ("fixed", node):
                     return builder.fixed(node)
             mine = np.where(shared.kind_of == kind, shared.rank, 0)[order]
-            return Place(-1, builder.index(width * mine), tables[key])
+            return MemoryPlace(-1, builder.index(width * mine), tables[key])
 
-        def left(column: Column) -> Place:
+        def left(column: Column) -> MemoryPlace:
             added = column.what == "sum"
             target = sweep.targets[order] if added else order
-            return Place(0, builder.index(target * self.stride(column)), self.at[column], added)
+            return MemoryPlace(
+                0, builder.index(target * self.stride(column)), self.at[column], added
+            )
 
         cases = []
         for kind, (graph, keys, written) in enumerate(self.cases):

@@ -1,5 +1,5 @@
-"""Sines and cosines of many angles in a loop: little code, and they wait in memory, not in
-registers."""
+"""Sines and cosines hoisted to the start of a kernel: computed in a loop, which is little code, and
+kept in shared memory, where they take no registers."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from phipsi.compile.graph import Graph
-from phipsi.compile.order import floating
+from phipsi.compile.register_pressure import floating
 from phipsi.compile.schedule import Item
 
 
 @dataclass
-class Turns:
-    """Sines and cosines that come before all else: `own` are those of elements of input `array`
-    that nothing else reads, so that the sine takes the place of the angle, and `rest` the others.
+class HoistedSincos:
+    """The sines and cosines that are hoisted: `own` are those of elements of input `array` that
+    nothing else reads, so that the sine takes the place of the angle, and `rest` the others.
 
     `columns` of memory hold, in this order, the cosines of `own`, the angles and then sines of the
     rest, and their cosines.
@@ -32,27 +32,24 @@ class Turns:
         return count + (count % 2 == 0) if count else 0
 
     @classmethod
-    def among(cls, graph: Graph, items: Sequence[Item]) -> tuple[Turns, list[Item]]:
-        """Those among the items, and all items with one, `rolled`, in their place, after those that
-        compute the angles."""
+    def among(cls, graph: Graph, items: Sequence[Item]) -> tuple[HoistedSincos, list[Item]]:
+        """Those among the items; and all items, in which one item, `rolled`, stands for them, after
+        the items that compute the angles."""
         anywhere = floating(graph)
         early = [x for x in items if anywhere.issuperset(x.nodes)]
-        turns = [x for x in early if x.kind == "sincos"]
-        if not turns:
+        found = [x for x in early if x.kind == "sincos"]
+        if not found:
             return cls(), list(items)
-        read: dict[int, set[int]] = {i: {-1} for _, nodes in graph.outputs for i in nodes}
-        for i, node in enumerate(graph.nodes):
-            for a in node.args:
-                read.setdefault(a, set()).add(i)
         private = [
             x
-            for x in turns
-            if graph.nodes[x.operands[0]].op == "input" and read[x.operands[0]] <= set(x.nodes)
+            for x in found
+            if graph.nodes[x.operands[0]].op == "input"
+            and set(graph.users[x.operands[0]]) <= set(x.nodes)
         ]
         arrays = Counter(graph.nodes[x.operands[0]].value[0] for x in private)
         array = arrays.most_common(1)[0][0] if arrays else -1
         own = [x for x in private if graph.nodes[x.operands[0]].value[0] == array]
-        rest = [x for x in turns if x not in own]
+        rest = [x for x in found if x not in own]
         nodes = tuple(node for x in (*own, *rest) for node in x.nodes)
         angles = tuple(x.operands[0] for x in (*own, *rest))
         others = [x for x in items if not anywhere.issuperset(x.nodes)]

@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from phipsi.compile.derive import made, replayed, terms, tracer_in_progress
-from phipsi.compile.graph import Case, Graph, Loop, Place
+from phipsi.compile.forward_mode import made, replayed, terms, tracer_in_progress
+from phipsi.compile.graph import Case, Graph, Loop, MemoryPlace
 from phipsi.compile.loops import LoopBuilder, array_of, length, pick
-from phipsi.compile.trace import Node, TraceError, Tracer, tracing
+from phipsi.compile.node import Node, TraceError, tracing
+from phipsi.compile.trace import Tracer
 
 Adjoint = Node | None
 """How the result varies with a scalar; None: not at all."""
@@ -155,11 +156,11 @@ class _Recorded:
         self.width = max(map(len, self.kept), default=0)
         self.node = self._recorded()
 
-    def _addresses(self, case: int, place: Place) -> np.ndarray:
+    def _addresses(self, case: int, place: MemoryPlace) -> np.ndarray:
         """Where a place is in the rounds of a case."""
         return self.loop.indices[place.rows, self.loop.choice == case] + place.column
 
-    def _overwritten(self, case: int, place: Place) -> bool:
+    def _overwritten(self, case: int, place: MemoryPlace) -> bool:
         """Does any round write what is read there?"""
         return bool(self.written[self._addresses(case, place)].any())
 
@@ -183,7 +184,7 @@ class _Recorded:
                     trace.write(moved(place), values[i])
                 for j, place in enumerate(kept):
                     read = reads[case.reads.index(place)]
-                    trace.write(Place(0, row, self.tape + j), read)
+                    trace.write(MemoryPlace(0, row, self.tape + j), read)
         return builder.node()
 
     def reversed(
@@ -213,8 +214,8 @@ class _Recorded:
             places[0][rounds], places[1][rounds] = source, target
             done = rounds.stop
             with tracing(trace):
-                x = trace.read(Place(builder.array(array), builder.index(places[0]), 0))
-                trace.write(Place(0, builder.index(places[1]), 0, True), x)
+                x = trace.read(MemoryPlace(builder.array(array), builder.index(places[0]), 0))
+                trace.write(MemoryPlace(0, builder.index(places[1]), 0, True), x)
         builder.choice[before:] = len(copies) + loop.choice[::-1]
         ahead = np.zeros((1, before), np.int64)
         back = np.concatenate([np.repeat(ahead, len(loop.indices), 0), loop.indices[:, ::-1]], 1)
@@ -234,7 +235,7 @@ class _Recorded:
         builder: LoopBuilder,
         c: int,
         case: Case,
-        moved: Callable[[Place], Place],
+        moved: Callable[[MemoryPlace], MemoryPlace],
         row: int,
         regions: dict[int, int],
     ) -> None:
@@ -246,24 +247,24 @@ class _Recorded:
             for place in case.reads:
                 at = moved(place)
                 if place in kept:
-                    at = Place(memory, row, self.tape + kept.index(place))
+                    at = MemoryPlace(memory, row, self.tape + kept.index(place))
                 elif place.array == 0:
-                    at = Place(memory, at.rows, at.column)
+                    at = MemoryPlace(memory, at.rows, at.column)
                 reads.append(trace.read(at))
                 varied.append(self._varies(c, place))
             given: list[Adjoint] = []
-            overwritten: dict[Place, Node | float] = {}
+            overwritten: dict[MemoryPlace, Node | float] = {}
             for place in reversed(case.writes):
                 at = moved(place)._replace(add=False)
                 given.append(None if at in overwritten else trace.read(at))
                 if not place.add:
                     overwritten.setdefault(at, 0.0)
             (adjoints,) = reverse(case.body, [reads], [given[::-1]], [varied])
-            added: dict[Place, Node] = {}
+            added: dict[MemoryPlace, Node] = {}
             for place, x in zip(case.reads, adjoints, strict=True):
                 if x is not None:
                     shift = regions[place.array] if place.array else 0
-                    at = Place(0, moved(place).rows, place.column + shift)
+                    at = MemoryPlace(0, moved(place).rows, place.column + shift)
                     if at in overwritten:
                         overwritten[at] = x + overwritten[at]
                     else:
@@ -274,7 +275,7 @@ class _Recorded:
             for at, x in added.items():
                 trace.write(at._replace(add=True), x)
 
-    def _varies(self, c: int, place: Place) -> bool:
+    def _varies(self, c: int, place: MemoryPlace) -> bool:
         """May what a round reads at a place vary?"""
         if place.array:
             return place.array > 0 and self.varied[place.array - 1]
@@ -310,7 +311,10 @@ def _copies(
 
 
 def _apart(
-    builder: LoopBuilder, rounds: np.ndarray, overwritten: dict[Place, Any], added: dict[Place, Any]
+    builder: LoopBuilder,
+    rounds: np.ndarray,
+    overwritten: dict[MemoryPlace, Any],
+    added: dict[MemoryPlace, Any],
 ) -> None:
     """Refuse rounds in which one place is overwritten and another, of the same column, is the same
     element of the memory: the order of the two would matter."""

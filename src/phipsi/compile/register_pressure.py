@@ -13,6 +13,7 @@ from heapq import heappop, heappush
 
 from phipsi.compile.graph import Graph, Instruction
 from phipsi.compile.schedule import SHALLOW
+from phipsi.compile.verify import verified
 
 LEAST = 4
 """Nodes in a run, at least: where single operations are moved about, more values are alive."""
@@ -24,7 +25,7 @@ more that is alive in between."""
 GIVEN = ("const", "input", "array")
 """What takes no register until it is read."""
 
-TURNS = ("sin", "cos")
+SINCOS = ("sin", "cos")
 
 
 def ordered(graph: Graph) -> Graph:
@@ -80,21 +81,18 @@ def ordered(graph: Graph) -> Graph:
         for r in after[run]:
             before[r].discard(run)
             offer(r)
-    other = _permuted(graph, order)
+    other = verified(_permuted(graph, order), "ordering")
     return other if sum(alive(other)) < sum(alive(graph)) else graph
 
 
 def alive(graph: Graph) -> list[int]:
     """How many values have been computed, and are still to be read, after each node."""
-    last = list(range(len(graph.nodes)))
-    for i, node in enumerate(graph.nodes):
-        for a in node.args:
-            last[a] = i
-    change = [0] * len(graph.nodes)
-    for i, end in enumerate(last):
+    end = len(graph.nodes)
+    change = [0] * end
+    for i, users in enumerate(graph.users):
         if graph.nodes[i].op not in GIVEN:
             change[i] += 1
-            change[end] -= 1
+            change[max((user for user in users if user < end), default=i)] -= 1
     counts, now = [], 0
     for x in change:
         now += x
@@ -108,15 +106,17 @@ def nearby(graph: Graph, fused: Mapping[int, int]) -> dict[int, int]:
     sums: dict[int, list[int]] = {}
     for i, product in fused.items():
         sums.setdefault(product, []).append(i)
-    readers: dict[int, list[int]] = {}
-    for i, node in enumerate(graph.nodes):
-        for a in node.args:
-            readers.setdefault(a, []).extend(sums.get(i, (i,)))
+
+    def readers(a: int) -> Iterator[int]:
+        for i in graph.users[a]:
+            if i < len(graph.nodes):
+                yield from sums.get(i, (i,))
+
     kept = dict(fused)
     for product, ends in sums.items():
         late = max(ends) - FAR
-        values = {a for a in graph.nodes[product].args if graph.nodes[a].op not in GIVEN + TURNS}
-        alone = [a for a in values if all(i < late or i in ends for i in readers[a])]
+        values = {a for a in graph.nodes[product].args if graph.nodes[a].op not in GIVEN + SINCOS}
+        alone = [a for a in values if all(i < late or i in ends for i in readers(a))]
         if len(alone) == 2 and product < late:
             for i in ends:
                 del kept[i]
@@ -129,7 +129,7 @@ def floating(graph: Graph) -> set[int]:
     found: set[int] = set()
     for node in graph.nodes:
         known = all(shallow[a] for a in node.args)
-        if known and node.op in TURNS:
+        if known and node.op in SINCOS:
             found.add(len(shallow))
         shallow.append(node.op in GIVEN or (known and node.op in SHALLOW))
     for i in range(len(graph.nodes) - 1, -1, -1):
@@ -147,7 +147,7 @@ def _runs(graph: Graph) -> Iterator[list[int]]:
     for i, node in enumerate(graph.nodes):
         if node.op in GIVEN or i in anywhere:
             continue
-        read = {a for a in node.args if graph.nodes[a].op in ("input", *TURNS)}
+        read = {a for a in node.args if graph.nodes[a].op in ("input", *SINCOS)}
         if len(run) >= LEAST and not read <= seen:
             yield run
             run, seen = [], set()

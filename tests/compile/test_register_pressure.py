@@ -8,7 +8,7 @@ import pytest
 
 import phipsi as pp
 from phipsi.compile import Graph, Tracer, interpret, to_cuda
-from phipsi.compile.order import alive, floating, nearby, ordered
+from phipsi.compile.register_pressure import alive, floating, nearby, ordered
 from phipsi.compile.schedule import fused_products
 from tests.compile import emulated
 from tests.compile.test_cuda import emulator

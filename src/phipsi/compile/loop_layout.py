@@ -1,4 +1,5 @@
-"""Outputs that a loop fills: written where they belong, not kept in the loop's memory."""
+"""The layout of the memory of loops: an element that is an output and nothing else is written to
+the output at once, and takes no memory."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from phipsi.compile.graph import Graph, Loop, Place
+from phipsi.compile.graph import Graph, Loop, MemoryPlace
 
 
 class Layout:
@@ -84,25 +85,19 @@ def filled(layouts: Mapping[int, Layout]) -> dict[int, set[int]]:
 
 def layouts(graph: Graph) -> dict[int, Layout]:
     """How the memory of each loop of a graph is laid out."""
-    uses = [0] * len(graph.nodes)
     picks: dict[tuple[int, int], int] = {}
     arrays: set[int] = set()
     for node in graph.nodes:
-        for a in node.args:
-            uses[a] += 1
         if node.op == "pick":
             picks[node.args[0], node.value] = picks.get((node.args[0], node.value), 0) + 1
         elif node.op == "loop":
             arrays.update(node.args)
-    for _, nodes in graph.outputs:
-        for n in nodes:
-            uses[n] += 1
     found = {i: Layout(node.value) for i, node in enumerate(graph.nodes) if node.op == "loop"}
     for k, (_, nodes) in enumerate(graph.outputs):
         there: dict[int, list[tuple[int, int]]] = {}
         for element, n in enumerate(nodes):
             op, args, value = graph.nodes[n]
-            if op == "pick" and uses[n] == picks[args[0], value] == 1:
+            if op == "pick" and len(graph.users[n]) == picks[args[0], value] == 1:
                 there.setdefault(args[0], []).append((element, value))
         for source, pairs in there.items():
             if source in found and source not in arrays and 2 * len(pairs) > len(nodes):
@@ -110,7 +105,7 @@ def layouts(graph: Graph) -> dict[int, Layout]:
     return {i: layout.close() for i, layout in found.items()}
 
 
-def _places(loop: Loop) -> Iterator[tuple[Place, np.ndarray, bool]]:
+def _places(loop: Loop) -> Iterator[tuple[MemoryPlace, np.ndarray, bool]]:
     """The places of the loop's own memory, in which rounds, and whether they are read."""
     for c, case in enumerate(loop.cases):
         rounds = loop.choice == c

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 import phipsi as pp
 from phipsi.compile import Graph, Tracer, interpret, tracing
-from phipsi.compile.derive import pushforward
+from phipsi.compile.forward_mode import pushforward
 from phipsi.compile.ops import OPS
-from phipsi.compile.reverse import pullback
+from phipsi.compile.reverse_mode import pullback
 from tests.compile.both import both
 from tests.compile.test_fuzz import ARITY, random_graph
 
@@ -167,7 +167,7 @@ def test_loops_with_checkpoints() -> None:
 
 
 def test_a_loop_that_overwrites_what_it_shares_has_no_reverse() -> None:
-    from phipsi.compile import LoopBuilder, Place
+    from phipsi.compile import LoopBuilder, MemoryPlace
     from phipsi.compile.loops import pick
 
     tracer = Tracer()
@@ -180,8 +180,8 @@ def test_a_loop_that_overwrites_what_it_shares_has_no_reverse() -> None:
         here, there = loop.index([0, 1]), loop.index([1, 1])
         case = loop.case()
         with tracing(case):
-            a, b = case.read(Place(0, here, at)), case.read(Place(0, there, at))
-            case.write(Place(0, here, at), a * b)
+            a, b = case.read(MemoryPlace(0, here, at)), case.read(MemoryPlace(0, there, at))
+            case.write(MemoryPlace(0, here, at), a * b)
         memory = loop.node()
         graph = tracer.graph([("y", [pick(memory, at)])])
     with pytest.raises(pp.TraceError, match="has no reverse"):

@@ -1,4 +1,4 @@
-"""Derivatives of graphs, forward: along directions. Reverse ones are in reverse.py.
+"""Derivatives of graphs, forward: along directions. Those in reverse are in reverse_mode.py.
 
 Both make their nodes in the trace in progress, from a graph whose inputs are given as nodes of it;
 so they can be derived again. Every operation's partial derivatives are in ops.py. A loop becomes a
@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from phipsi.compile import fold
-from phipsi.compile.graph import Graph, Loop, Place
+from phipsi.compile.graph import Graph, Loop, MemoryPlace
 from phipsi.compile.loops import LoopBuilder, array_of, pick
+from phipsi.compile.node import Builder, Node, TraceError, current, tracing
 from phipsi.compile.ops import OPS
-from phipsi.compile.trace import Node, TraceError, Tracer, current, tracing
+from phipsi.compile.trace import Tracer
 
 Tangent = dict[int, Node]
 """The derivative of a scalar along each direction; 0 along those that are not there."""
@@ -63,7 +64,7 @@ def has_loops(graph: Graph) -> bool:
     return any(node.op == "loop" for node in graph.nodes)
 
 
-def tracer_in_progress() -> Tracer:
+def tracer_in_progress() -> Builder:
     """The trace that derivatives are made in."""
     tracer = current()
     if tracer is None:
@@ -190,7 +191,7 @@ def _forward_loop(
         for d, k in directions.items():
             builder.put(at + k * loop.size, tangent.get(d, zero))
 
-    def varied(place: Place) -> dict[int, Place]:
+    def varied(place: MemoryPlace) -> dict[int, MemoryPlace]:
         """Where the derivatives of what stands at a place stand."""
         at = moved(place)
         if place.array < 0:

@@ -1,0 +1,122 @@
+"""The table of backends. What a backend is made of is imported when it is first used."""
+
+from __future__ import annotations
+
+import os
+from importlib.util import find_spec
+
+import numpy as np
+
+from phipsi.compile import interpret
+from phipsi.compile.backend import Backend, Executable
+from phipsi.compile.device import needed
+from phipsi.compile.graph import Graph, Recalled
+from phipsi.compile.signature import Signature
+
+DTYPES = ("float64", "float32", "longdouble")
+"""Number types a kernel can be compiled for (long double: the numpy backend only)."""
+
+
+class Llvm(Backend):
+    """Machine code for this processor, by LLVM."""
+
+    name = "llvm"
+
+    def check(self, dtype: str, threads: int | None) -> None:
+        """llvmlite is needed."""
+        if not find_spec("llvmlite"):
+            raise ImportError("the llvm backend needs llvmlite: pip install llvmlite")
+        _refuse_long_double(self.name, dtype)
+
+    def load(
+        self, signature: Signature, code: Graph | Recalled, dtype: str, threads: int | None
+    ) -> Executable:
+        """Vector code for batches, scalar code for single rows."""
+        from phipsi.compile.native import Native
+
+        return Native(signature, code, dtype, threads)
+
+    def source(self, graph: Graph, dtype: str = "float64") -> str:
+        """The LLVM text of the vector code for this machine."""
+        from phipsi.compile.native import host
+        from phipsi.compile.to_llvm import emit
+
+        return emit(graph, host(dtype)).text
+
+
+class Numpy(Backend):
+    """The interpreter, one NumPy operation per node."""
+
+    name = "numpy"
+
+    def check(self, dtype: str, threads: int | None) -> None:
+        """It has every number type, and one thread."""
+        if threads not in (None, 1):
+            raise ValueError("the numpy backend runs on one thread; leave threads= out")
+
+    def load(
+        self, signature: Signature, code: Graph | Recalled, dtype: str, threads: int | None
+    ) -> Executable:
+        """The graph as it is."""
+        return Interpreted(code)
+
+    def source(self, graph: Graph, dtype: str = "float64") -> str:
+        """The instructions of the graph."""
+        return str(graph)
+
+
+class Interpreted(Executable):
+    """A graph run by the interpreter."""
+
+    def __init__(self, code: Graph | Recalled) -> None:
+        self._code = code
+
+    def prepare(self) -> None:
+        """There is no machine code."""
+
+    def run(self, inputs: list[np.ndarray], outputs: list[np.ndarray]) -> None:
+        """Evaluate rows in blocks."""
+        interpret.run(self._code.whole, inputs, outputs)
+
+
+class Cuda(Backend):
+    """Code for CUDA devices, by CuPy."""
+
+    name = "cuda"
+
+    def check(self, dtype: str, threads: int | None) -> None:
+        """CuPy is needed."""
+        needed()
+        _refuse_long_double(self.name, dtype)
+        if threads is not None:
+            raise ValueError("the cuda backend has a thread for each row; leave threads= out")
+
+    def load(
+        self, signature: Signature, code: Graph | Recalled, dtype: str, threads: int | None
+    ) -> Executable:
+        """Code for each device that has arrays."""
+        from phipsi.compile.cuda import OnDevice
+
+        return OnDevice(signature, code, dtype)
+
+    def source(self, graph: Graph, dtype: str = "float64") -> str:
+        """The CUDA text of the kernel."""
+        from phipsi.compile.to_cuda import emit
+
+        return emit(graph, dtype).text
+
+
+BACKENDS: dict[str, Backend] = {row.name: row for row in (Llvm(), Numpy(), Cuda())}
+"""Every backend by name."""
+
+
+def default_backend(dtype: str) -> str:
+    """NumPy for long double; else PHIPSI_BACKEND, else machine code where llvmlite is installed."""
+    if dtype == "longdouble":
+        return "numpy"
+    return os.environ.get("PHIPSI_BACKEND") or ("llvm" if find_spec("llvmlite") else "numpy")
+
+
+def _refuse_long_double(name: str, dtype: str) -> None:
+    if dtype == "longdouble":
+        raise ValueError(f"the {name} backend has no long double; use backend='numpy'")

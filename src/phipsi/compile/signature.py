@@ -1,0 +1,31 @@
+"""What a kernel takes and gives, without the batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+
+class ArraySpec(NamedTuple):
+    """One array argument or result: its name and its shape without the batch."""
+
+    name: str
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Structure:
+    """How results are packed: `pack` takes one array per leaf."""
+
+    leaves: tuple[ArraySpec, ...]
+    pack: Callable[[list[Any]], Any]
+
+
+@dataclass(frozen=True)
+class Signature:
+    """The name of a kernel, its arrays in order, and its results."""
+
+    name: str
+    inputs: tuple[ArraySpec, ...]
+    results: Structure
