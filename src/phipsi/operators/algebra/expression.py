@@ -42,7 +42,12 @@ class Expression:
     """How many symbols in it are adjoint."""
     _known: ClassVar[WeakValueDictionary[Any, Expression]] = WeakValueDictionary()
 
-    __slots__ = ("__weakref__", "_adjoint", "_key", "codomain", "domain", "size", "stars")
+    leaves: frozenset[Leaf]
+    """The symbols in it."""
+
+    __slots__ = (
+        "__weakref__", "_adjoint", "_key", "codomain", "domain", "leaves", "size", "stars",
+    )  # fmt: skip
     __array_ufunc__ = None  # arrays on the left leave the operation to us
 
     @classmethod
@@ -57,6 +62,8 @@ class Expression:
                 setattr(new, name, value)
             new.size = 1 + sum(part.size for part in new.parts)
             new.stars = sum(part.stars for part in new.parts) + isinstance(new, Adjoint)
+            own = {new} if isinstance(new, Leaf) else ()
+            new.leaves = frozenset().union(own, *(part.leaves for part in new.parts))
             with _LOCK:
                 found = cls._known.setdefault(whole, new)
         return found
@@ -148,11 +155,6 @@ class Expression:
     def parts(self) -> tuple[Expression, ...]:
         """The expressions it is made of."""
         return ()
-
-    @property
-    def leaves(self) -> set[Leaf]:
-        """The symbols in it."""
-        return {part for part in walk(self) if isinstance(part, Leaf)}
 
     def replaced(self, what: Mapping[Expression, Expression]) -> Expression:
         """The same expression with symbols (and their adjoints) replaced."""

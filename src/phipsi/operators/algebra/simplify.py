@@ -20,6 +20,7 @@ from phipsi.operators.algebra.derivation import CONDITIONS, Condition, Derivatio
 from phipsi.operators.algebra.expression import (
     Expression,
     Inverse,
+    Leaf,
     LogDet,
     Sum,
     add,
@@ -155,26 +156,56 @@ class Rule:
         return p
 
 
-@lru_cache(maxsize=256)
-def rules(given: tuple[Condition, ...], frames: tuple[Frames, ...]) -> tuple[tuple[Rule, ...], ...]:
-    """The rows that rewrite under the given conditions, at given frames, in order, each with its
-    variants: those for any place, the recognition of I − HψK and I + HφK, those that wait for a
-    term to cancel with."""
-    rows = [row for row in TABLE if row.rewrite and set(row.needs) <= set(given)]
-    anywhere = [tuple(_variants(row, frames)) for row in rows if not row.beside]
-    waiting = [tuple(_variants(row, frames)) for row in rows if row.beside]
-    return (*anywhere, tuple(_recognition()), *waiting)
+def rules(
+    p: Polynomial, given: tuple[Condition, ...], frames: tuple[Frames, ...]
+) -> Iterator[tuple[Rule, ...]]:
+    """The rows that may rewrite a polynomial under the given conditions, at given frames, in order,
+    each with its variants: those for any place, the recognition of I − HψK and I + HφK, those that
+    wait for a term to cancel with."""
+    letters = (MEANING.get(x, x) for y in p.letters for x in y.leaves)
+    names = {leaf.symbol.name for x in letters for leaf in x.leaves}
+    rows = [row for row in REWRITING if set(row.needs) <= set(given) and _may_apply(row, names)]
+    yield from (_variants(row, frames) for row in rows if not row.beside)
+    yield _recognition()
+    yield from (_variants(row, frames) for row in rows if row.beside)
 
 
-def _recognition() -> Iterator[Rule]:
-    for own, (sign, word) in OPEN.items():
-        for x, y in ((own, word), (own.T, tuple(z.T for z in reversed(word)))):
-            by = Polynomial({(x,): sign, (): -sign}, x.codomain, x.domain)
-            yield Rule(Identity("common factors", x, x), y, by)
+REWRITING = tuple(row for row in TABLE if row.rewrite)
+"""The rows that are used to rewrite."""
+_PASSIVE = {
+    row.passive_of.symbol.name: row.name
+    for row in SYMBOLS.values()
+    if isinstance(row.passive_of, Leaf)
+}
 
 
-def _variants(row: Identity, frames: tuple[Frames, ...]) -> Iterator[Rule]:
+def _may_apply(row: Identity, names: set[str]) -> bool:
+    """Has an expression of these symbols all that stand on the left side of a row, or all their
+    passive counterparts?"""
+    own = {leaf.symbol.name for leaf in row.left.leaves}
+    return own <= names or {_PASSIVE.get(name, name) for name in own} <= names
+
+
+@lru_cache(maxsize=1)
+def _recognition() -> tuple[Rule, ...]:
+    return tuple(
+        Rule(
+            Identity("common factors", x, x),
+            word,
+            Polynomial({(x,): sign, (): -sign}, x.codomain, x.domain),
+        )
+        for own, (sign, inner) in OPEN.items()
+        for x, word in ((own, inner), (own.T, tuple(z.T for z in reversed(inner))))
+    )
+
+
+@lru_cache(maxsize=1024)
+def _variants(row: Identity, frames: tuple[Frames, ...]) -> tuple[Rule, ...]:
     """A row at every frame, its passive counterpart, and the adjoints of all."""
+    return tuple(_of_row(row, frames))
+
+
+def _of_row(row: Identity, frames: tuple[Frames, ...]) -> Iterator[Rule]:
     framed = any(x.frames for x in row.left.leaves)
     places = [row.at(*names) for names in frames if len(names) == 1 or row.several]
     for own in places if framed else [row]:
@@ -220,7 +251,7 @@ class _Engine:
     def _rewritten(self, p: Polynomial) -> Polynomial | None:
         """The first row that applies, everywhere."""
         frames = {x.frames for y in p.letters for x in y.leaves if x.frames}
-        for variants in rules(self.given, tuple(sorted(frames))):
+        for variants in rules(p, self.given, tuple(sorted(frames))):
             used = None
             for rule in variants:
                 kept = any(x.leaves and _name(x) in self.keep for x in rule.letters)
