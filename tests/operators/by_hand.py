@@ -11,7 +11,7 @@ import numpy as np
 
 import phipsi as pp
 from phipsi.model import Robot
-from phipsi.operators.lowering.recursions import riccati, velocity
+from phipsi.operators.lowering.steps import riccati, velocity
 from phipsi.spatial import Force, Motion, RigidMotion
 from phipsi.spatial import rotation as rot
 from phipsi.sweeps import Children, Forest, forest, gather, inward, local, outward, total

@@ -19,7 +19,8 @@ from phipsi.operators.algebra.expression import ZeroOperator
 from phipsi.operators.algebra.identities import Identity
 from phipsi.operators.algebra.spaces import SCALARS, Space
 from phipsi.operators.dense import System, matrix, system
-from phipsi.operators.lowering.program import as_program, compute
+from phipsi.operators.lowering.compute import compute
+from phipsi.operators.lowering.program import as_program
 from tests.operators import test_identities as table
 from tests.operators.expressions import expressions
 from tests.zoo import MOVING, State, close, random_forest

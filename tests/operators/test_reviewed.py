@@ -18,8 +18,8 @@ from phipsi.operators import *
 from phipsi.operators import Equation, Expression, parse
 from phipsi.operators.algebra.simplify import ConditionWarning, derive
 from phipsi.operators.dense import matrix, system
+from phipsi.operators.lowering.compute import compute
 from phipsi.operators.lowering.dataflow import LoweringError
-from phipsi.operators.lowering.program import compute
 from tests.operators.systems import random_system
 from tests.zoo import State, close
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import phipsi as pp
 from phipsi.operators.algebra.symbols import H, mass, phi
 from phipsi.operators.dense import matrix, system
-from phipsi.operators.lowering.recursions import riccati
+from phipsi.operators.lowering.steps import riccati
 from phipsi.spatial import Compliance, Force, Motion, SpatialInertia
 from phipsi.sweeps import (
     Forest,

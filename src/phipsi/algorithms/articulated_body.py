@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 from phipsi.model import Robot
 from phipsi.operators import C, T, mass
-from phipsi.operators.lowering.program import compute
-from phipsi.operators.lowering.recursions import riccati
+from phipsi.operators.lowering.compute import compute
+from phipsi.operators.lowering.steps import riccati
 from phipsi.programs import program
 from phipsi.sweeps import columns, diagonal, forest, inward, stack
 

@@ -18,7 +18,7 @@ from phipsi.algorithms.articulated_body import ACCELERATION
 from phipsi.algorithms.kinematics import moving, posed, view
 from phipsi.model import Robot
 from phipsi.operators.checks import check_free
-from phipsi.operators.lowering.recursions import (
+from phipsi.operators.lowering.steps import (
     MASSLESS,
     WORLD_DUAL,
     dual,

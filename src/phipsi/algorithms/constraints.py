@@ -18,7 +18,7 @@ from phipsi.algorithms.operational_space import as_names, exists, inverse_block
 from phipsi.compile import lift, repeat, where
 from phipsi.model import Closure, Loop, Robot
 from phipsi.operators import C, T
-from phipsi.operators.lowering.program import compute
+from phipsi.operators.lowering.compute import compute
 from phipsi.programs import program
 from phipsi.spatial import SemiPivot, SingularError
 

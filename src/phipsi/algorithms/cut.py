@@ -11,8 +11,8 @@ import numpy as np
 from phipsi.algorithms.kinematics import frame_of, posed
 from phipsi.model import Closure, ModelError, Robot
 from phipsi.operators import B, D, H, I, J, K, a, beta, phi, psi
-from phipsi.operators.lowering.program import compute
-from phipsi.operators.lowering.recursions import riccati
+from phipsi.operators.lowering.compute import compute
+from phipsi.operators.lowering.steps import riccati
 from phipsi.spatial import Force, ForceBasis, Motion, Transform
 from phipsi.sweeps import Children, force_bases, forest, gather, inward, local, total
 

@@ -18,7 +18,7 @@ from phipsi.algorithms.mass_matrix import whiten
 from phipsi.model import Robot
 from phipsi.operators import l, m
 from phipsi.operators.algebra.local_action import hinge_map_rate
-from phipsi.operators.lowering.recursions import articulating, gyroscopic, riccati
+from phipsi.operators.lowering.steps import articulating, gyroscopic, riccati
 from phipsi.programs import program
 from phipsi.spatial import Force, HingeMap, Motion, NoRoot, check_root, root_of
 from phipsi.spatial import rotation as rot

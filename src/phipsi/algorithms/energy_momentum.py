@@ -10,7 +10,7 @@ from phipsi.algorithms.kinematics import center_of_mass, first_moment, moving, p
 from phipsi.algorithms.mass_matrix import composite
 from phipsi.model import ModelError, Robot
 from phipsi.operators import A, M, V, beta
-from phipsi.operators.lowering.program import compute
+from phipsi.operators.lowering.compute import compute
 from phipsi.programs import program
 from phipsi.spatial import Force, Transform
 from phipsi.spatial import rotation as rot

@@ -15,7 +15,7 @@ from phipsi.conventions import WORLD
 from phipsi.model import Grasp, ModelError, Robot
 from phipsi.model.parts import INF
 from phipsi.operators import C, J, T
-from phipsi.operators.lowering.program import compute
+from phipsi.operators.lowering.compute import compute
 from phipsi.programs import program
 from phipsi.spatial import Force, Pivot, SemiPivot, Transform
 

@@ -11,7 +11,7 @@ import numpy as np
 from phipsi.algorithms.mass_matrix import scale, whiten, whiten_adjoint
 from phipsi.conventions import REFERENCES, WORLD
 from phipsi.model import ModelError, Robot
-from phipsi.operators.lowering.recursions import riccati, velocity
+from phipsi.operators.lowering.steps import riccati, velocity
 from phipsi.programs import program
 from phipsi.spatial import (
     ArticulatedInertia,

@@ -8,8 +8,8 @@ import numpy as np
 
 from phipsi.model import Robot
 from phipsi.operators import l, m, mass
-from phipsi.operators.lowering.program import compute
-from phipsi.operators.lowering.recursions import riccati
+from phipsi.operators.lowering.compute import compute
+from phipsi.operators.lowering.steps import riccati
 from phipsi.programs import program
 from phipsi.spatial import ForceBasis, Motion
 from phipsi.sweeps import (

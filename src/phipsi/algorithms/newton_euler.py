@@ -9,7 +9,7 @@ import numpy as np
 from phipsi.algorithms.kinematics import acceleration, moving
 from phipsi.model import Robot
 from phipsi.operators import C, beta_dot, mass
-from phipsi.operators.lowering.program import compute
+from phipsi.operators.lowering.compute import compute
 from phipsi.programs import program
 from phipsi.spatial import ForceBasis, Motion, SpatialInertia
 from phipsi.spatial import rotation as rot

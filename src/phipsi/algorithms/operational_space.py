@@ -12,8 +12,8 @@ from phipsi.algorithms.cut import Whitened
 from phipsi.compile import where
 from phipsi.model import Robot
 from phipsi.operators import B, C, H, J, T, a, mass, phi
-from phipsi.operators.lowering.program import compute
-from phipsi.operators.lowering.recursions import riccati, upsilon
+from phipsi.operators.lowering.compute import compute
+from phipsi.operators.lowering.steps import riccati, upsilon
 from phipsi.programs import program
 from phipsi.spatial import Compliance, Pivot, SemiPivot, SingularError
 from phipsi.sweeps import forest, inward, outward, stack

@@ -19,7 +19,7 @@ from phipsi.algorithms.cut import innovate
 from phipsi.algorithms.kinematics import frame_acceleration, frame_of, frame_velocity, posed, view
 from phipsi.compile import where
 from phipsi.model import Robot
-from phipsi.operators.lowering.recursions import passive_riccati
+from phipsi.operators.lowering.steps import passive_riccati
 from phipsi.programs import program
 from phipsi.programs.arguments import are_names
 from phipsi.spatial import Force, Motion, MotionBasis, RigidMotion

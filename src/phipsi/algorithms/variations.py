@@ -30,7 +30,7 @@ from phipsi.algorithms.newton_euler import against_gravity
 from phipsi.compile import where
 from phipsi.model import Robot
 from phipsi.operators.algebra.local_action import hinge_map_rate
-from phipsi.operators.lowering.recursions import passive_riccati, riccati
+from phipsi.operators.lowering.steps import passive_riccati, riccati
 from phipsi.programs import program
 from phipsi.spatial import Force, ForceBasis, HingeMap, Motion, MotionBasis, Transform
 from phipsi.spatial import rotation as rot

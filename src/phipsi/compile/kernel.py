@@ -13,9 +13,7 @@ import numpy as np
 from phipsi.compile.backend import Executable
 from phipsi.compile.backends import BACKENDS, DTYPES
 from phipsi.compile.device import on_device
-from phipsi.compile.forward_mode import pushforward
 from phipsi.compile.graph import Graph, Recalled
-from phipsi.compile.reverse_mode import pullback
 from phipsi.compile.signature import ArraySpec, Signature, Structure
 
 
@@ -67,6 +65,8 @@ class Kernel(Callee):
         """The kernel of gradients by the named arguments (default: all), as a tuple: its arguments
         are those of this one, then for each result how a number varies with it
         (`cotangent:NAME`)."""
+        from phipsi.compile.reverse_mode import pullback
+
         numbers = self._numbers(wrt)
         given = [ArraySpec(f"cotangent:{leaf.name}", leaf.shape) for leaf in self.results.leaves]
         results = Structure(tuple(self._leaves[k] for k in numbers), tuple)
@@ -75,6 +75,8 @@ class Kernel(Callee):
     def pushforward(self, wrt: str | Sequence[str] | None = None) -> Kernel:
         """The kernel of the rates of the results where the named arguments (default: all) change:
         its arguments are those of this one, then the rate of each of these (`tangent:NAME`)."""
+        from phipsi.compile.forward_mode import pushforward
+
         numbers = self._numbers(wrt)
         given = [
             ArraySpec(f"tangent:{leaf.name}", leaf.shape)

@@ -15,7 +15,7 @@ from phipsi.control.tasks import clearance, damped, known_forces
 from phipsi.conventions import WORLD
 from phipsi.model import Grasp, ModelError, Robot
 from phipsi.operators import J
-from phipsi.operators.lowering.program import compute
+from phipsi.operators.lowering.compute import compute
 from phipsi.spatial import Pivot
 
 GAINS = {

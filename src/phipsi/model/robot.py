@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from phipsi.conventions import GRAVITY
-from phipsi.model import configurations, display, edit, parameters
+from phipsi.model import configurations, edit, parameters
 from phipsi.model.builder import RobotBuilder
 from phipsi.model.description import RobotDescription
 from phipsi.model.equivalent import equivalent
@@ -137,10 +137,14 @@ class Robot(RobotDescription):
         return f"<Robot {self.name!r}: {self.nb} {bodies}, nq={self.nq}, nv={self.nv}>"
 
     def __str__(self) -> str:
-        return display.tree(self)
+        from phipsi.model.display import tree
+
+        return tree(self)
 
     def _repr_html_(self) -> str:
-        return display.html(self)
+        from phipsi.model.display import html
+
+        return html(self)
 
 
 class Builder(RobotBuilder[Robot]):

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from phipsi.model import Robot
-from phipsi.operators.algebra.derivation import Derivation
 from phipsi.operators.algebra.expression import Expression
-from phipsi.operators.algebra.linear_operator import LinearOperator
-from phipsi.operators.algebra.services import Document, Services
 from phipsi.programs import Program
 
+if TYPE_CHECKING:
+    from phipsi.operators.algebra.derivation import Derivation
+    from phipsi.operators.algebra.linear_operator import LinearOperator
+    from phipsi.operators.algebra.services import Document
 
-class Connected(Services[Expression]):
-    """What `phipsi.operators` does with an expression."""
+
+class Connected:
+    """The `Services` of an expression."""
 
     def derive(self, x: Expression, assume: Iterable[str], *, warn: bool) -> Derivation[Expression]:
         """The derivation of the normal form."""

@@ -13,7 +13,7 @@ from phipsi.algorithms import bias_force, mass_matrix_product, mass_matrix_solve
 from phipsi.compile import repeat
 from phipsi.model import Robot
 from phipsi.operators import beta, mass_dot
-from phipsi.operators.lowering.program import compute
+from phipsi.operators.lowering.compute import compute
 from phipsi.simulation.coordinates import Minimal
 from phipsi.simulation.plant import ControlledRobot
 

@@ -14,17 +14,19 @@ from functools import lru_cache
 from math import isfinite
 from numbers import Integral, Rational, Real
 from threading import Lock
-from typing import Any, ClassVar, Literal, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 from weakref import WeakValueDictionary
 
-from phipsi.model import Robot
-from phipsi.operators.algebra.derivation import Derivation
-from phipsi.operators.algebra.linear_operator import LinearOperator
 from phipsi.operators.algebra.notation import ASCII, LATEX, UNICODE, Notation
-from phipsi.operators.algebra.services import Document, Services
 from phipsi.operators.algebra.spaces import SCALARS, Space, SpaceError
 from phipsi.operators.algebra.symbol import Symbol
-from phipsi.programs import Program
+
+if TYPE_CHECKING:
+    from phipsi.model import Robot
+    from phipsi.operators.algebra.derivation import Derivation
+    from phipsi.operators.algebra.linear_operator import LinearOperator
+    from phipsi.operators.algebra.services import Document, Services
+    from phipsi.programs import Program
 
 _LOCK = Lock()
 

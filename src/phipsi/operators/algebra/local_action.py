@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,8 +15,7 @@ Action = Callable[[Record, Any], Any]
 """A function of the record k of a body and of the part y of a vector that belongs to it."""
 
 
-@dataclass(frozen=True)
-class LocalAction:
+class LocalAction(NamedTuple):
     """The block of one body, applied; symmetric operators leave out the adjoint."""
 
     apply: Action

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Generic, Literal, TypeVar
+from typing import Generic, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -17,8 +17,7 @@ from phipsi.operators.algebra.spaces import Space, frame_forces
 X = TypeVar("X")
 
 
-@dataclass(frozen=True)
-class Resolvent(Generic[X]):
+class Resolvent(NamedTuple, Generic[X]):
     """What makes a symbol the recursion (I − E X)⁻¹ (E gathers) or (I − X E)⁻¹ (E scatters)."""
 
     transfer: X
@@ -31,7 +30,7 @@ class Resolvent(Generic[X]):
     """The same of its adjoint."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Symbol(Generic[X]):
     """A row of the table of symbols: all that is known of one."""
 

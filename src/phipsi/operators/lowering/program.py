@@ -21,22 +21,11 @@ from phipsi.programs import ROBOT, Parameter, Program
 from phipsi.programs.parameters import STANDARD
 
 
-def compute(
-    expression: Expression,
-    robot: Robot,
-    q: Any,
-    v: Any = None,
-    /,
-    *,
-    active: Any = None,
-    external: Any = None,
-    **vectors: Any,
-) -> Any:
-    """The value of an expression as a part of a traced program: the sweeps of its cheapest form.
-
-    An operator is applied to the vector `x=`; other vectors are given by the names of their
-    symbols, `T=tau`.
-    """
+def traced(
+    expression: Expression, robot: Robot, q: Any, v: Any, active: Any, external: Any,
+    vectors: Mapping[str, Any],
+) -> Any:  # fmt: skip
+    """The value of an expression as a part of a traced program; see `compute`."""
     given = tuple(sorted(name for name in vectors if name in SYMBOLS))
     lowered = lower(expression, given)
     mask = as_mask(expression, robot, active)

@@ -6,6 +6,8 @@ those of [SOA] 4.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from phipsi.operators.algebra.expression import IDENTITY, ZERO, Expression
@@ -20,7 +22,9 @@ from phipsi.operators.algebra.spaces import (
 )
 from phipsi.operators.algebra.symbol import Resolvent
 from phipsi.operators.algebra.symbols.define import framed, symbol
-from phipsi.operators.algebra.system import System
+
+if TYPE_CHECKING:
+    from phipsi.operators.algebra.system import System
 
 __all__ = [
     "A",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from phipsi.operators.algebra.local_action import LocalAction
@@ -9,7 +11,9 @@ from phipsi.operators.algebra.spaces import BODY_FORCES, BODY_MOTIONS, JOINT_FOR
 from phipsi.operators.algebra.symbol import Resolvent
 from phipsi.operators.algebra.symbols.bodies import *
 from phipsi.operators.algebra.symbols.define import framed, symbol
-from phipsi.operators.algebra.system import System
+
+if TYPE_CHECKING:
+    from phipsi.operators.algebra.system import System
 
 __all__ = [
     "C_s",

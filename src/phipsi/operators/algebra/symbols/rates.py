@@ -6,6 +6,8 @@ hinges of one freedom, are among the identities.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from phipsi.operators.algebra.expression import SYMBOLS, Expression, Leaf
@@ -28,8 +30,10 @@ from phipsi.operators.algebra.spaces import (
 from phipsi.operators.algebra.symbols.bodies import *
 from phipsi.operators.algebra.symbols.define import framed, symbol
 from phipsi.operators.algebra.symbols.vectors import *
-from phipsi.operators.algebra.system import System
 from phipsi.spatial import HingeMap
+
+if TYPE_CHECKING:
+    from phipsi.operators.algebra.system import System
 
 __all__ = [
     "DOTTED",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from phipsi.operators.algebra.spaces import (
@@ -14,7 +16,9 @@ from phipsi.operators.algebra.spaces import (
 )
 from phipsi.operators.algebra.symbols.bodies import *
 from phipsi.operators.algebra.symbols.define import symbol
-from phipsi.operators.algebra.system import System
+
+if TYPE_CHECKING:
+    from phipsi.operators.algebra.system import System
 
 __all__ = [
     "C",
