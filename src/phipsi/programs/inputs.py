@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Hashable, Iterable, Mapping
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -24,13 +23,9 @@ class Inputs:
         """The first parameter."""
         self.parameters = {p.name: p for p in own}
         """Those after the robot."""
-        self._returns = returns
-
-    @cached_property
-    def __signature__(self) -> inspect.Signature:
-        """What `inspect.signature` and `help` show."""
-        own = (self.robot_parameter, *self.parameters.values())
-        return inspect.Signature([p.for_inspect for p in own], return_annotation=self._returns)
+        self.__signature__ = inspect.Signature(
+            [p.for_inspect for p in (self.robot_parameter, *own)], return_annotation=returns
+        )
 
     @property
     def options(self) -> dict[str, Parameter]:
