@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from phipsi.compile import Case, Graph, Instruction, Loop, MemoryPlace, verify
+from phipsi.compile import Case, Graph, Instruction, LoopNode, MemoryPlace, verify
 from phipsi.compile.schedule import Item, itemized, verify_order
 from phipsi.compile.verify import InvalidGraph, verified
 
@@ -25,7 +25,7 @@ def graph(*nodes: Instruction, outputs: Any = ()) -> Graph:
 
 SQUARED = Graph((("read", 2),), (X, Y, I("mul", (0, 1))), (("written", (2,)),))
 READS, WRITES = (MemoryPlace(0, 0, 0), MemoryPlace(-1, 1, 0)), (MemoryPlace(0, 2, 1),)
-LOOP = Loop(
+LOOP = LoopNode(
     count=2,
     cases=(Case(SQUARED, READS, WRITES),),
     choice=np.zeros(2, np.int64),
@@ -86,7 +86,7 @@ BROKEN: list[tuple[Graph, str]] = [
         graph(X, I("loop", (0,), replace(LOOP, size=6)), I("pick", (1,), 5)),
         "node 2 (pick): what it picks must have a value",
     ),
-    (graph(X, I("loop", (0,), 2)), "node 1 (loop): its value must be a Loop"),
+    (graph(X, I("loop", (0,), 2)), "node 1 (loop): its value must be a LoopNode"),
     (
         graph(X, I("loop", (0, 0), LOOP)),
         "node 1 (loop): its operands must be arrays, and then a scalar for each place of `start`",

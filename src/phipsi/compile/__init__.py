@@ -4,9 +4,9 @@ Knows nothing of robots.
 """
 
 from phipsi.compile.arrays import Traced, is_traced, lift, where
-from phipsi.compile.backends import BACKENDS, DTYPES, default_backend
+from phipsi.compile.backends import BACKENDS, DTYPES, backend_named, default_backend
 from phipsi.compile.device import as_device_array, as_host_array, on_device
-from phipsi.compile.graph import Case, Graph, Instruction, Loop, MemoryPlace, Recalled
+from phipsi.compile.graph import Case, Graph, Instruction, LoopNode, MemoryPlace, Recalled
 from phipsi.compile.kernel import Kernel, as_numbers
 from phipsi.compile.loops import LoopBuilder, array_of
 from phipsi.compile.node import Builder, Node, TraceError, current, tracing
@@ -23,8 +23,8 @@ __all__ = [
     "Graph",
     "Instruction",
     "Kernel",
-    "Loop",
     "LoopBuilder",
+    "LoopNode",
     "MemoryPlace",
     "Node",
     "Recalled",
@@ -36,6 +36,7 @@ __all__ = [
     "as_device_array",
     "as_host_array",
     "as_numbers",
+    "backend_named",
     "current",
     "default_backend",
     "is_traced",

@@ -52,6 +52,8 @@ class Backend(ABC):
     """A way to run graphs."""
 
     name: str
+    compiled: bool = True
+    """It makes machine code, which is kept on disk."""
 
     @abstractmethod
     def check(self, dtype: str, threads: int | None) -> None:

@@ -48,6 +48,7 @@ class Numpy(Backend):
     """The interpreter, one NumPy operation per node."""
 
     name = "numpy"
+    compiled = False
 
     def check(self, dtype: str, threads: int | None) -> None:
         """It has every number type, and one thread."""
@@ -108,6 +109,14 @@ class Cuda(Backend):
 
 BACKENDS: dict[str, Backend] = {row.name: row for row in (Llvm(), Numpy(), Cuda())}
 """Every backend by name."""
+
+
+def backend_named(name: str) -> Backend:
+    """The backend of a name."""
+    if name not in BACKENDS:
+        known = ", ".join(BACKENDS)
+        raise ValueError(f"backend {name!r} is not in this version; there is {known}")
+    return BACKENDS[name]
 
 
 def default_backend(dtype: str) -> str:

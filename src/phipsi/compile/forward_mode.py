@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from phipsi.compile import fold
-from phipsi.compile.graph import Graph, Loop, MemoryPlace
+from phipsi.compile.graph import Graph, LoopNode, MemoryPlace
 from phipsi.compile.loops import LoopBuilder, array_of, pick
 from phipsi.compile.node import Builder, Node, TraceError, current, tracing
 from phipsi.compile.ops import OPS
@@ -173,7 +173,7 @@ def _packed(nodes: Sequence[Node], tangents: Sequence[Tangent]) -> _Array:
 
 
 def _forward_loop(
-    loop: Loop, arrays: list[_Array], start: list[Node], tangents: list[Tangent]
+    loop: LoopNode, arrays: list[_Array], start: list[Node], tangents: list[Tangent]
 ) -> _Array:
     """The loop with its derivatives; all of its memory is taken to vary along all directions."""
     sources = [*tangents, *(array.tangents for array in arrays)]

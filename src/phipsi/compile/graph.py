@@ -1,4 +1,5 @@
-"""The scalar program: a frozen list of instructions in trace order, and one structured node, Loop.
+"""The scalar program: a frozen list of instructions in trace order, with one structured node,
+`LoopNode`.
 
 A graph knows nothing of robots, batches, dtypes or machines. It is made by a `Tracer` and read by
 the backends.
@@ -20,7 +21,7 @@ from phipsi.compile.ops import OPS
 class Instruction(NamedTuple):
     """One node; `args` are numbers of earlier nodes. `op` is a row of `OPS`, or `const` (value),
     `input` ((input, element)), or one of those that deal with arrays of scalars: `array` (a whole
-    input), `pack` (its args), `loop` (the memory of a `Loop`), `pick` (one element)."""
+    input), `pack` (its args), `loop` (the memory of a `LoopNode`), `pick` (one element)."""
 
     op: str
     args: tuple[int, ...] = ()
@@ -50,7 +51,7 @@ class Case:
 
 
 @dataclass(frozen=True, eq=False)
-class Loop:
+class LoopNode:
     """`count` rounds over an indexed memory of `size` scalars; round r runs cases[choice[r]].
 
     Before the first round the range `cleared` of the memory is zero and the scalar args (the last

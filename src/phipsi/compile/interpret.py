@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from phipsi.compile.graph import Graph, Loop
+from phipsi.compile.graph import Graph, LoopNode
 from phipsi.compile.ops import OPS
 
 ROWS = 1024
@@ -56,7 +56,7 @@ def evaluate(graph: Graph, inputs: list[list[Any]], dtype: Any) -> list[list[Any
     return [[values[i] for i in indices] for _, indices in graph.outputs]
 
 
-def _loop(loop: Loop, args: list[Any], scalar: Any) -> list[Any]:
+def _loop(loop: LoopNode, args: list[Any], scalar: Any) -> list[Any]:
     memory = [scalar(0.0)] * loop.size
     arrays = len(args) - len(loop.start)
     for at, value in zip(loop.start, args[arrays:], strict=True):

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from phipsi.compile.backend import Executable
-from phipsi.compile.backends import BACKENDS, DTYPES
+from phipsi.compile.backends import DTYPES, backend_named
 from phipsi.compile.device import on_device
 from phipsi.compile.graph import Graph, Recalled
 from phipsi.compile.signature import ArraySpec, Signature, Structure
@@ -48,10 +48,7 @@ class Kernel(Callee):
     def __post_init__(self) -> None:
         if self.dtype not in DTYPES:
             raise ValueError(f"dtype {self.dtype!r} is not one of {', '.join(DTYPES)}")
-        if self.backend not in BACKENDS:
-            known = ", ".join(BACKENDS)
-            raise ValueError(f"backend {self.backend!r} is not in this version; there is {known}")
-        BACKENDS[self.backend].check(self.dtype, self.threads)
+        backend_named(self.backend).check(self.dtype, self.threads)
         if self.threads is not None and (not isinstance(self.threads, int) or self.threads < 1):
             raise ValueError(f"threads is {self.threads!r}, needs a whole number of at least 1")
         object.__setattr__(self, "__call__", self._call)
@@ -136,7 +133,7 @@ class Kernel(Callee):
     @cached_property
     def _executable(self) -> Executable:
         signature = Signature(self.name, tuple(self._leaves), self.results)
-        return BACKENDS[self.backend].load(signature, self.code, self.dtype, self.threads)
+        return backend_named(self.backend).load(signature, self.code, self.dtype, self.threads)
 
     def _call(self, *args: Any, out: Any = None, **named: Any) -> Any:
         """Run the kernel on whatever it is called with."""

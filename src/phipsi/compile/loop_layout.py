@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from phipsi.compile.graph import Graph, Loop, MemoryPlace
+from phipsi.compile.graph import Graph, LoopNode, MemoryPlace
 
 
 class Layout:
@@ -16,7 +16,7 @@ class Layout:
     `output` and `element` say of every address which element of which output it is (−1: of none).
     """
 
-    def __init__(self, loop: Loop) -> None:
+    def __init__(self, loop: LoopNode) -> None:
         self.loop = loop
         self.output = np.full(loop.size, -1)
         self.element = np.zeros(loop.size, np.int64)
@@ -105,7 +105,7 @@ def layouts(graph: Graph) -> dict[int, Layout]:
     return {i: layout.close() for i, layout in found.items()}
 
 
-def _places(loop: Loop) -> Iterator[tuple[MemoryPlace, np.ndarray, bool]]:
+def _places(loop: LoopNode) -> Iterator[tuple[MemoryPlace, np.ndarray, bool]]:
     """The places of the loop's own memory, in which rounds, and whether they are read."""
     for c, case in enumerate(loop.cases):
         rounds = loop.choice == c

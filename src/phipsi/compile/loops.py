@@ -1,4 +1,4 @@
-"""Building `Loop` nodes: a memory that rounds share, and a trace for each kind of round."""
+"""Building a `LoopNode`: a memory that rounds share, and a trace for each kind of round."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from phipsi.compile.graph import Case, Loop, MemoryPlace
+from phipsi.compile.graph import Case, LoopNode, MemoryPlace
 from phipsi.compile.node import Builder, Node, TraceError, current
 from phipsi.compile.trace import Tracer
 
@@ -105,7 +105,7 @@ class LoopBuilder:
         return at
 
     def like(
-        self, loop: Loop, arrays: Sequence[Node], indices: np.ndarray
+        self, loop: LoopNode, arrays: Sequence[Node], indices: np.ndarray
     ) -> Callable[[MemoryPlace], MemoryPlace]:
         """Places of another loop as places of this one, which reads the same arrays and numbers,
         with these index tables."""
@@ -126,10 +126,10 @@ class LoopBuilder:
         self.cases.append(CaseTracer(self))
         return self.cases[-1]
 
-    def finished(self, cases: Sequence[Case]) -> tuple[tuple[Node, ...], Loop]:
+    def finished(self, cases: Sequence[Case]) -> tuple[tuple[Node, ...], LoopNode]:
         """The args and the value of the loop node."""
         rows = [self.row(k) for k in range(len(self._indices))]
-        loop = Loop(
+        loop = LoopNode(
             self.count,
             tuple(cases),
             self.choice,

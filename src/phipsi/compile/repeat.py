@@ -1,4 +1,4 @@
-"""Loops inside programs: one `Loop` node instead of `count` copies of the body."""
+"""Loops inside programs: one `LoopNode` instead of `count` copies of the body."""
 
 from __future__ import annotations
 

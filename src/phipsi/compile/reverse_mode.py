@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from phipsi.compile.forward_mode import made, replayed, terms, tracer_in_progress
-from phipsi.compile.graph import Case, Graph, Loop, MemoryPlace
+from phipsi.compile.graph import Case, Graph, LoopNode, MemoryPlace
 from phipsi.compile.loops import LoopBuilder, array_of, length, pick
 from phipsi.compile.node import Node, TraceError, tracing
 from phipsi.compile.trace import Tracer
@@ -55,7 +55,7 @@ def reverse(
     varies = _varying(graph, varied)
     recorded: dict[int, _Recorded] = {}
 
-    def loop(i: int, value: Loop, arrays: list[Node], start: list[Node]) -> Node:
+    def loop(i: int, value: LoopNode, arrays: list[Node], start: list[Node]) -> Node:
         if not varies[i]:
             return tracer_in_progress().make("loop", (*arrays, *start), value)
         args = graph.nodes[i].args
@@ -141,7 +141,7 @@ class _Recorded:
     """A loop that keeps a tape, and can be run the other way round."""
 
     def __init__(
-        self, loop: Loop, arrays: list[Node], start: list[Node], varied: list[bool]
+        self, loop: LoopNode, arrays: list[Node], start: list[Node], varied: list[bool]
     ) -> None:
         self.loop, self.arrays, self.start, self.varied = loop, arrays, start, varied
         written = np.zeros(loop.size, bool)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from phipsi.compile.c_text import Text, sum_of
-from phipsi.compile.graph import Case, Graph, Loop, MemoryPlace
+from phipsi.compile.graph import Case, Graph, LoopNode, MemoryPlace
 from phipsi.compile.loop_layout import Layout
 from phipsi.compile.ops import OPS
 from phipsi.compile.schedule import (
@@ -146,7 +146,7 @@ class Scope:
     def loop(self, item: Item) -> None:
         """All rounds of a loop."""
         node, text = item.nodes[0], self.text
-        loop: Loop = self.graph.nodes[node].value
+        loop: LoopNode = self.graph.nodes[node].value
         args = self.graph.nodes[node].args
         arrays = args[: len(args) - len(loop.start)]
         layout = self.layouts.setdefault(node, Layout(loop))
@@ -170,7 +170,7 @@ class Scope:
                         self._round(loop, case, node, arrays, i)
                         text.line("break;")
 
-    def _round(self, loop: Loop, case: Case, node: int, arrays: Sequence[int], i: str) -> None:
+    def _round(self, loop: LoopNode, case: Case, node: int, arrays: Sequence[int], i: str) -> None:
         """One kind of round."""
         text, layout = self.text, self.layouts[node]
         rounds = loop.choice == loop.cases.index(case)

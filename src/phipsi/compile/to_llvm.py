@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from phipsi.compile import llvm_driver, llvm_math
-from phipsi.compile.graph import Graph, Loop, MemoryPlace
+from phipsi.compile.graph import Graph, LoopNode, MemoryPlace
 from phipsi.compile.llvm_text import LlvmText, Machine
 from phipsi.compile.ops import OPS
 from phipsi.compile.schedule import Item, Room, Schedule, scheduled
@@ -181,7 +181,7 @@ class Scope:
     def loop(self, item: Item) -> None:
         """All rounds of a loop."""
         node, text = item.nodes[0], self.text
-        loop: Loop = self.graph.nodes[node].value
+        loop: LoopNode = self.graph.nodes[node].value
         args = self.graph.nodes[node].args
         arrays = args[: len(args) - len(loop.start)]
         own = self._allocated(node)

@@ -12,7 +12,7 @@ from fractions import Fraction
 from functools import cache as once
 from typing import Any, Protocol
 
-from phipsi.compile.graph import Graph, Loop
+from phipsi.compile.graph import Graph, LoopNode
 
 CLOSE = 1e-12
 """Relative distance within which a constant is rounding of a short one."""
@@ -65,7 +65,7 @@ def walk(graph: Graph, inputs: Sequence[Sequence[Any]], algebra: Algebra) -> lis
     return [[values[i] for i in indices] for _, indices in graph.outputs]
 
 
-def _unrolled(loop: Loop, args: list[Any], algebra: Algebra) -> list[Any]:
+def _unrolled(loop: LoopNode, args: list[Any], algebra: Algebra) -> list[Any]:
     memory: list[Any] = [0.0] * loop.size
     arrays = len(args) - len(loop.start)
     for at, value in zip(loop.start, args[arrays:], strict=True):

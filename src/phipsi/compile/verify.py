@@ -14,7 +14,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from phipsi.compile.graph import Case, Graph, Loop, MemoryPlace
+from phipsi.compile.graph import Case, Graph, LoopNode, MemoryPlace
 from phipsi.compile.ops import OPS, Op
 
 
@@ -83,7 +83,7 @@ class Rounds(NamedTuple):
     """The rounds of one case of a loop, as the rules see them; `arrays` are what its places name:
     for every element the first round after which it has a value."""
 
-    loop: Loop
+    loop: LoopNode
     case: Case
     rounds: np.ndarray
     arrays: Mapping[int, np.ndarray]
@@ -182,7 +182,7 @@ NODES: Mapping[str, tuple[Rule[View], ...]] = {
     ),
     "loop": (
         EARLIER,
-        Rule("its value must be a Loop", lambda v: isinstance(v.value, Loop)),
+        Rule("its value must be a LoopNode", lambda v: isinstance(v.value, LoopNode)),
         Rule(
             "its operands must be arrays, and then a scalar for each place of `start`",
             lambda v: (
@@ -210,7 +210,7 @@ def _elements(view: View, where: str) -> np.ndarray | None:
 
 # ---- loops ---------------------------------------------------------------------------------------
 
-LOOPS: tuple[Rule[Loop], ...] = (
+LOOPS: tuple[Rule[LoopNode], ...] = (
     Rule(
         "`choice` must name a case for each round",
         lambda x: (
@@ -292,7 +292,7 @@ KNOWN = Rule("what it reads, or adds to, must have a value before the round", _i
 """The rule of the memory of a loop, which is known from the places of all cases."""
 
 
-def _after(loop: Loop, operands: list[np.ndarray], where: str) -> np.ndarray:
+def _after(loop: LoopNode, operands: list[np.ndarray], where: str) -> np.ndarray:
     """Check a loop over these arrays; which elements of its memory have a value after it."""
     for rule in LOOPS:
         if not rule.holds(loop):

@@ -30,7 +30,7 @@ EMPTY: Any = inspect.Parameter.empty
 """No default, no annotation."""
 
 
-class Rule(Protocol):
+class ValueRule(Protocol):
     """What the numbers of a parameter must be."""
 
     @property
@@ -59,7 +59,7 @@ class Parameter:
     default: Any = EMPTY
     value_type: type = object
     """What an option must be an instance of."""
-    rule: Rule | None = None
+    rule: ValueRule | None = None
     keyword_only: bool = False
     positional_only: bool = False
     annotation: Any = EMPTY
@@ -120,7 +120,7 @@ def parameters_of(
     return [described(p) for p in found]
 
 
-def _allowed(rule: Rule, value: Any) -> bool:
+def _allowed(rule: ValueRule, value: Any) -> bool:
     try:
         return rule.allows(np.asarray(value, float))
     except (TypeError, ValueError):

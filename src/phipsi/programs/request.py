@@ -25,6 +25,7 @@ from phipsi.compile import (
     Recalled,
     Structure,
     Tracer,
+    backend_named,
     cache,
     default_backend,
     lift,
@@ -99,7 +100,7 @@ class Request:
     def kernel(self, dtype: str, backend: str | None = None, threads: int | None = None) -> Kernel:
         """The kernel of the graph."""
         backend = backend or default_backend(dtype)
-        graph, results = self.traced() if backend == "numpy" else self.recalled()
+        graph, results = self.recalled() if backend_named(backend).compiled else self.traced()
         return Kernel(self.name, graph, self.parameters, results, dtype, backend, threads)
 
     def _key(self) -> str | None:

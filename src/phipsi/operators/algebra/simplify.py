@@ -139,7 +139,7 @@ Frames = tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Rule:
+class RewriteRule:
     """A row of the table as letters and what replaces them."""
 
     row: Identity
@@ -158,7 +158,7 @@ class Rule:
 
 def rules(
     p: Polynomial, given: tuple[Condition, ...], frames: tuple[Frames, ...]
-) -> Iterator[tuple[Rule, ...]]:
+) -> Iterator[tuple[RewriteRule, ...]]:
     """The rows that may rewrite a polynomial under the given conditions, at given frames, in order,
     each with its variants: those for any place, the recognition of I − HψK and I + HφK, those that
     wait for a term to cancel with."""
@@ -187,9 +187,9 @@ def _may_apply(row: Identity, names: set[str]) -> bool:
 
 
 @lru_cache(maxsize=1)
-def _recognition() -> tuple[Rule, ...]:
+def _recognition() -> tuple[RewriteRule, ...]:
     return tuple(
-        Rule(
+        RewriteRule(
             Identity("common factors", x, x),
             word,
             Polynomial({(x,): sign, (): -sign}, x.codomain, x.domain),
@@ -200,19 +200,19 @@ def _recognition() -> tuple[Rule, ...]:
 
 
 @lru_cache(maxsize=1024)
-def _variants(row: Identity, frames: tuple[Frames, ...]) -> tuple[Rule, ...]:
+def _variants(row: Identity, frames: tuple[Frames, ...]) -> tuple[RewriteRule, ...]:
     """A row at every frame, its passive counterpart, and the adjoints of all."""
     return tuple(_of_row(row, frames))
 
 
-def _of_row(row: Identity, frames: tuple[Frames, ...]) -> Iterator[Rule]:
+def _of_row(row: Identity, frames: tuple[Frames, ...]) -> Iterator[RewriteRule]:
     framed = any(x.frames for x in row.left.leaves)
     places = [row.at(*names) for names in frames if len(names) == 1 or row.several]
     for own in places if framed else [row]:
         for one in filter(None, (own, own.passive)):
             for x in (one, one.adjoint) if one.left.T is not one.left else (one,):
                 beside = _word(x.beside) if x.beside else ()
-                yield Rule(x, _word(x.left), Polynomial.of(x.right), beside)
+                yield RewriteRule(x, _word(x.left), Polynomial.of(x.right), beside)
 
 
 def _word(x: Expression) -> Word:

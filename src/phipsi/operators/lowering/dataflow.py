@@ -13,7 +13,7 @@ Values know no robot.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -214,9 +214,9 @@ class Dataflow:
         z = self.make("recur", x.codomain, (source,), x)
         if not known:
             terms = _terms(source)
-            shift, through = RESOLVENTS[x]
+            transfer, through = RESOLVENTS[x]
             merge = through is I or x in INWARDS
-            near = [(c, y) for c, y in terms if merge and y.data is shift]
+            near = [(c, y) for c, y in terms if merge and y.data is transfer]
             start = self.add([(ONE, source), *((-c, y) for c, y in near)], x.codomain)
             sent = [(c, y.args[0]) for c, y in near]
             z.recursion = self._equation(x, z, start, sent)
@@ -227,11 +227,12 @@ class Dataflow:
     ) -> tuple[Value, ...]:
         """What z is the sum of: inward what passes each hinge is gathered, outward what comes from
         the parent passes the hinge."""
-        shift, through = RESOLVENTS[x]
+        transfer, through = RESOLVENTS[x]
         if x in INWARDS:
             own = self.apply(through, z)
-            return start, self.transfer(shift, self.add([(ONE, own), *sent], own.space, sent=True))
-        plus = self.transfer(shift, self.add([(ONE, z), *sent], z.space, sent=True))
+            passed = self.add([(ONE, own), *sent], own.space, sent=True)
+            return start, self.transfer(transfer, passed)
+        plus = self.transfer(transfer, self.add([(ONE, z), *sent], z.space, sent=True))
         whole = [(ONE, start), (ONE, self.apply(through, plus))]
         return (self.add(whole, x.codomain, sent=True),)
 
@@ -316,15 +317,15 @@ def transfer_of(x: Expression) -> str:
     return leaf.symbol.transfer if x is leaf else OPPOSITE[leaf.symbol.transfer]
 
 
-RESOLVENTS: dict[Expression, tuple[Expression, Expression]] = {
-    key: value
-    for own, r in ((Leaf.of(row), row.resolvent) for row in SYMBOLS.values())
-    if r is not None
-    for key, value in (
-        (own, (r.transfer, r.through)),
-        (own.T, (r.transfer.T, r.through.T)),
-    )
-}
+def _resolvents() -> Iterator[tuple[Expression, tuple[Expression, Expression]]]:
+    for row in SYMBOLS.values():
+        if row.resolvent is not None:
+            transfer, through, *_ = row.resolvent
+            yield Leaf.of(row), (transfer, through)
+            yield Leaf.of(row).T, (transfer.T, through.T)
+
+
+RESOLVENTS = dict(_resolvents())
 """Symbols that are resolvents, and their adjoints: a transfer, and what passes a hinge."""
 INWARDS = {x for x, (transfer, _) in RESOLVENTS.items() if transfer_of(transfer) == "gather"}
 """Those that run from tip to base."""

@@ -14,7 +14,7 @@ from phipsi.sweeps.forest import Children, Forest, Record, added, recorded
 from phipsi.sweeps.looped.memory import lay_out
 from phipsi.sweeps.looped.records import BodyRecord, LoopedFields
 from phipsi.sweeps.looped.scalars import map_scalars, scalars_of, with_scalars
-from phipsi.sweeps.looped.traces import Column, Shared, Sweep, SweepTracer, plain
+from phipsi.sweeps.looped.traces import Column, LoopedSweep, Shared, SweepTracer, plain
 
 
 class LoopedChildren(Children):
@@ -99,7 +99,7 @@ class LoopedForest(LoopedFields, Forest):
                 for name, (like, number, scalars) in numbers.items()
             }
 
-        sweep = Sweep(self.shared)
+        sweep = LoopedSweep(self.shared)
         return self._closed(sweep, self.traced(sweep, read))
 
     def _kept(self, values: Sequence[Any]) -> tuple[int, list[tuple[Any, int | None]]]:
@@ -122,7 +122,7 @@ class LoopedForest(LoopedFields, Forest):
 
     def outward(self, step: Callable[[Any, Any], dict[str, Any]], world: dict[str, Any]) -> Forest:
         """Base to tip: step(k, parent); a root sees the world's fields."""
-        return self._along(lambda: Sweep(self.shared), step, world)
+        return self._along(lambda: LoopedSweep(self.shared), step, world)
 
     def along_root_path(
         self, step: Callable[[Any, Any], dict[str, Any]], body: str, value: Any
@@ -133,8 +133,8 @@ class LoopedForest(LoopedFields, Forest):
             way.append(self.robot.parents[way[-1]])
         way.pop()
 
-        def sweep() -> Sweep:
-            loop = Sweep(self.shared, way)
+        def sweep() -> LoopedSweep:
+            loop = LoopedSweep(self.shared, way)
             loop.sources = np.full(self.robot.nb, self.robot.nb)
             loop.sources[way[1:]] = way[:-1]
             return loop
@@ -161,8 +161,8 @@ class LoopedForest(LoopedFields, Forest):
         messages = self.local(message)
 
         def before(order: Any, sources: Any) -> list[Any]:
-            def sweep() -> Sweep:
-                loop = Sweep(self.shared, order)
+            def sweep() -> LoopedSweep:
+                loop = LoopedSweep(self.shared, order)
                 loop.sources = sources
                 return loop
 
@@ -179,7 +179,7 @@ class LoopedForest(LoopedFields, Forest):
 
     def _along(
         self,
-        new: Callable[[], Sweep],
+        new: Callable[[], LoopedSweep],
         step: Callable[[Any, Any], dict[str, Any]],
         world: dict[str, Any],
     ) -> LoopedForest:
@@ -193,7 +193,7 @@ class LoopedForest(LoopedFields, Forest):
         while True:
             sweep = new()
 
-            def seen(tracer: SweepTracer, name: str, sweep: Sweep = sweep) -> Any:
+            def seen(tracer: SweepTracer, name: str, sweep: LoopedSweep = sweep) -> Any:
                 own = (c for c in scalars if c.name == name)
                 parts = (
                     tracer.read(("parent", sweep, c)) if varies[c] else scalars[c] for c in own
@@ -213,7 +213,7 @@ class LoopedForest(LoopedFields, Forest):
         """Tip to base; children add their messages to the row of their parent."""
         likes: list[tuple[Any, list[bool]]] = []
         while True:
-            sweep = Sweep(self.shared, range(self.robot.nb)[::-1])
+            sweep = LoopedSweep(self.shared, range(self.robot.nb)[::-1])
             sent: list[list[Any]] = []
 
             def add(k: Any, t: Any, sent: list[Any] = sent, likes: list[Any] = likes) -> Any:
@@ -234,7 +234,7 @@ class LoopedForest(LoopedFields, Forest):
                 return self._closed(sweep, fields)
             likes = now
 
-    def _closed(self, sweep: Sweep, fields: list[dict[str, Any]]) -> LoopedForest:
+    def _closed(self, sweep: LoopedSweep, fields: list[dict[str, Any]]) -> LoopedForest:
         """The forest with the fields that a sweep gave, kind by kind."""
         sweep.close()
         names = {name for new in fields for name in new}
@@ -247,12 +247,12 @@ class LoopedForest(LoopedFields, Forest):
 
     def local(self, step: Callable[[Any], dict[str, Any]]) -> LoopedForest:
         """Each body by itself."""
-        sweep = Sweep(self.shared)
+        sweep = LoopedSweep(self.shared)
         return self._closed(sweep, self.traced(sweep, lambda k, t: step(k)))
 
     def total(self, field: str, zero: Any) -> Any:
         """The sum of a field over all bodies."""
-        sweep = Sweep(self.shared)
+        sweep = LoopedSweep(self.shared)
         sweep.targets = np.full(self.robot.nb, self.robot.nb)
         values = self.traced(sweep, lambda k, t: {"part": zero + getattr(k, field)})
         for kind, new in enumerate(values):
@@ -264,7 +264,7 @@ class LoopedForest(LoopedFields, Forest):
         return with_scalars(like, (self.shared.pick(sweep, row, column) for column in columns))
 
 
-def _differs(sweep: Sweep, column: Column, number: Any) -> bool:
+def _differs(sweep: LoopedSweep, column: Column, number: Any) -> bool:
     """Do bodies of some kind leave another value than this number in a column?"""
     values = [plain(x) for x in sweep.values.get(column, {}).values()]
     return len(values) < len(sweep.tracers) or any(

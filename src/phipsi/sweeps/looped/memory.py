@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from phipsi.compile import Case, Graph, LoopBuilder, MemoryPlace
-from phipsi.sweeps.looped.traces import Column, Shared, Sweep
+from phipsi.sweeps.looped.traces import Column, LoopedSweep, Shared
 
 
 def lay_out(shared: Shared) -> None:
     """Make every sweep a loop with rows of what is really read: a row for each body and one for the
     world, and apart from them rows of sums, which begin at zero."""
-    wanted: dict[Sweep, set[Column]] = defaultdict(set)
+    wanted: dict[LoopedSweep, set[Column]] = defaultdict(set)
     for _, sweep, _, column in shared.picks:
         wanted[sweep].add(column)
     memories = {s: SweepMemory(s, wanted) for s in reversed(shared.sweeps)}
@@ -29,7 +29,7 @@ class SweepMemory:
     """The memory of one sweep: the columns that are read later, where they stand, and the step of
     each kind of body without what these do not need."""
 
-    def __init__(self, sweep: Sweep, wanted: dict[Sweep, set[Column]]) -> None:
+    def __init__(self, sweep: LoopedSweep, wanted: dict[LoopedSweep, set[Column]]) -> None:
         self.sweep = sweep
         columns = wanted[sweep]
         while True:
@@ -72,7 +72,7 @@ class SweepMemory:
         """Where a scalar stands in the memory."""
         return row * self.stride(column) + self.at[column]
 
-    def loop(self, memories: dict[Sweep, SweepMemory]) -> Any:
+    def loop(self, memories: dict[LoopedSweep, SweepMemory]) -> Any:
         """Args and value of the loop node."""
         sweep, shared = self.sweep, self.sweep.shared
         order, nb = sweep.order, shared.robot.nb

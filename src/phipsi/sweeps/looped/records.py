@@ -11,7 +11,7 @@ import numpy as np
 from phipsi.compile import Node, tracing
 from phipsi.sweeps.forest import Record
 from phipsi.sweeps.looped.scalars import map_scalars, scalars_of
-from phipsi.sweeps.looped.traces import Column, Shared, Sweep, SweepTracer, plain
+from phipsi.sweeps.looped.traces import Column, LoopedSweep, Shared, SweepTracer, plain
 
 
 @dataclass(eq=False)
@@ -22,7 +22,7 @@ class LoopedFields:
     vectors: Mapping[str, int]
     fields: Mapping[str, list[Any]]
 
-    def base(self, sweep: Sweep, kind: int) -> dict[str, Any]:
+    def base(self, sweep: LoopedSweep, kind: int) -> dict[str, Any]:
         """What every body has from the start: its own numbers, φ and H at q, …"""
         if kind not in sweep.base:
             tracer = sweep.tracers[kind]
@@ -32,7 +32,7 @@ class LoopedFields:
         return sweep.base[kind]
 
     def traced(
-        self, sweep: Sweep, step: Callable[[Any, Any], dict[str, Any]]
+        self, sweep: LoopedSweep, step: Callable[[Any, Any], dict[str, Any]]
     ) -> list[dict[str, Any]]:
         """The new fields that step(k, tracer) gives, kind by kind, left in columns of the sweep."""
         found = []
@@ -50,7 +50,9 @@ class LoopedFields:
 class LoopedRecord(Record):
     """What a step sees of a body: values of this sweep's trace, read or computed again."""
 
-    def __init__(self, sweep: Sweep, kind: int, x: LoopedFields, new: Mapping[str, Any]) -> None:
+    def __init__(
+        self, sweep: LoopedSweep, kind: int, x: LoopedFields, new: Mapping[str, Any]
+    ) -> None:
         super().__init__(dict(new))
         self._sweep, self._kind, self._x = sweep, kind, x
 
@@ -100,7 +102,7 @@ class BodyRecord(Record):
             value = x.fields[name][kind]
         else:
             if kind not in shared.base:
-                sweep = Sweep(shared)
+                sweep = LoopedSweep(shared)
                 x.traced(sweep, lambda k, _: {"phi": k.phi})
                 sweep.close()
             value = shared.base[kind].get(name)

@@ -70,7 +70,7 @@ def _numbers(body: Body, hinge: Hinge) -> tuple[Any, ...]:
 class SweepTracer(Tracer):
     """The trace of one sweep's step for one kind of body."""
 
-    def __init__(self, sweep: Sweep, kind: int) -> None:
+    def __init__(self, sweep: LoopedSweep, kind: int) -> None:
         super().__init__()
         self.sweep, self.kind = sweep, kind
         self.keys: dict[Any, Node] = {}
@@ -126,7 +126,7 @@ class SweepTracer(Tracer):
         return self.columns[x.index]
 
 
-class Sweep:
+class LoopedSweep:
     """One loop over bodies in an order: the traces of its step, and what they leave in its memory,
     in rows of the bodies (`values`) or added to the rows `targets` (`sums`). What a step sees of a
     parent is read from the rows `sources`."""
@@ -173,8 +173,8 @@ class Shared:
             self.rank[kind.members] = np.arange(len(kind.members))
         self.start: Callable[[SweepTracer, Body, Hinge], dict[str, Any]]
         self.base: dict[int, dict[str, Any]] = {}
-        self.sweeps: list[Sweep] = []
-        self.picks: list[tuple[Node, Sweep, int, Column]] = []
+        self.sweeps: list[LoopedSweep] = []
+        self.picks: list[tuple[Node, LoopedSweep, int, Column]] = []
 
     def vector(self, scalars: Iterable[Any], offsets: Any) -> int:
         """The number of a vector of which each body reads its part, from its offset on."""
@@ -193,7 +193,7 @@ class Shared:
             return np.full(size, scalars[0], object)
         return np.array([tracer.read(("vector", number, j)) for j in range(size)], object)
 
-    def pick(self, sweep: Sweep, row: int, column: Column) -> Node:
+    def pick(self, sweep: LoopedSweep, row: int, column: Column) -> Node:
         """A scalar of a sweep's memory, in the enclosing trace."""
         node = self.outer.make("pick", (sweep.node,), (row, column))
         self.picks.append((node, sweep, row, column))
