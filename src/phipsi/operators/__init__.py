@@ -13,16 +13,19 @@ the bodies; `writing` reads and explains them; `dense` makes matrices of them, a
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from phipsi.operators.algebra.expression import Expression as Expression
-from phipsi.operators.algebra.spaces import SpaceError as SpaceError
+from phipsi.operators.algebra import symbols
+from phipsi.operators.algebra.expression import Expression
+from phipsi.operators.algebra.spaces import SpaceError
 from phipsi.operators.algebra.symbols import *
 from phipsi.operators.connect import Connected
 
 if TYPE_CHECKING:
-    from phipsi.operators.algebra.rate import rate as rate
-    from phipsi.operators.equation import Equation as Equation
-    from phipsi.operators.writing.parser import ParseError as ParseError
-    from phipsi.operators.writing.parser import parse as parse
+    from phipsi.operators.algebra.rate import rate
+    from phipsi.operators.equation import Equation
+    from phipsi.operators.writing.parser import ParseError, parse
+
+__all__ = ["Equation", "Expression", "ParseError", "SpaceError", "parse", "rate"]
+__all__ += symbols.__all__
 
 Expression.services = Connected()
 

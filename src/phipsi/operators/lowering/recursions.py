@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from phipsi.model import Robot
 from phipsi.operators.algebra import symbols as o
 from phipsi.operators.algebra.expression import Leaf
 from phipsi.operators.algebra.formula import IDENTITY as I
-from phipsi.operators.algebra.formula import Formula, Name, Sigma
+from phipsi.operators.algebra.formula import Formula, Name, Sigma, renamed
 from phipsi.operators.algebra.symbols import SYMBOLS
 from phipsi.operators.lowering.steps import (
     MASSLESS,
@@ -74,14 +74,14 @@ class Recursion:
 c, p = "c", "p"
 
 (
-    A, A_p, D, D_p, D_dot, Delta_cross, G, G_p, G_s, G_dot, H, H_p, H_dot, Lambda, M, P, P_p,
-    P_plus, P_p_plus, P_dot, S, S_plus, Upsilon, Upsilon_plus, V, a, b, beta, phi, tau_bar,
+    A, D, D_dot, Delta_cross, G, G_s, G_dot, H, H_dot, Lambda, M, P, P_plus, P_dot, S, S_plus,
+    Upsilon, Upsilon_plus, V, a, b, beta, phi, tau_bar,
 ) = (
     Name.of(SYMBOLS[name])
     for name in (
-        "A", "A_p", "D", "D_p", "D_dot", "Delta_cross", "G", "G_p", "G_s", "G_dot", "H", "H_p",
-        "H_dot", "Lambda", "M", "P", "P_p", "P_plus", "P_p_plus", "P_dot", "S", "S_plus",
-        "Upsilon", "Upsilon_plus", "V", "a", "b", "beta", "phi", "tau_bar",
+        "A", "D", "D_dot", "Delta_cross", "G", "G_s", "G_dot", "H", "H_dot", "Lambda", "M", "P",
+        "P_plus", "P_dot", "S", "S_plus", "Upsilon", "Upsilon_plus", "V", "a", "b", "beta", "phi",
+        "tau_bar",
     )
 )  # fmt: skip
 D_s = Name("D_s", "D_{s}")
@@ -105,19 +105,26 @@ RICCATI = Recursion(
     estimation="predicted covariance, innovation covariance, Kalman gain, filtered covariance",
     cost=170,
 )  # fmt: skip
-PASSIVE_RICCATI = Recursion(
-    "passive", INWARD, passive_riccati,
+_COUNTERPART = {
+    Name.of(row.passive_of.symbol): Name.of(row)
+    for row in SYMBOLS.values()
+    if isinstance(row.passive_of, Leaf)
+}
+
+
+def _passive(name: Name) -> Name:
+    """The name of the counterpart with only the passive hinges free."""
+    return _COUNTERPART.get(name[""], name)[name.index]
+
+
+PASSIVE_RICCATI = replace(
+    RICCATI,
+    name="passive",
+    step=passive_riccati,
     gives=(o.H_p, o.P_p, o.P_p_plus, o.D_p, o.G_p),
-    formulas={
-        P_p: M + Sigma(c, phi[c] @ P_p_plus[c] @ phi[c].T),
-        D_p: H_p @ P_p @ H_p.T + A_p,
-        G_p: P_p @ H_p.T @ D_p.inv,
-        P_p_plus: P_p - G_p @ H_p @ P_p,
-    },
+    formulas={_passive(x): renamed(y, _passive) for x, y in RICCATI.formulas.items()},
     source="[UA] (4.6)-(4.9)",
-    estimation=RICCATI.estimation,
-    cost=170,
-)  # fmt: skip
+)
 MOTION = Recursion(
     "motion", OUTWARD, velocity,
     gives=(o.V, o.a, o.Delta_cross, o.V_cross, o.spin),
