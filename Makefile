@@ -23,7 +23,7 @@ test-all: .venv/.dev ## test the interpreter too, search further, compare with P
 	@$(BIN)/python -m tests.agreement
 	@$(BIN)/python -m tests.papers
 
-lint: .venv/.dev ## check style, types and the layers
+lint: .venv/.dev ## check style, types, layers and import cycles
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/pyright
