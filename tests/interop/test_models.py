@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -19,6 +20,7 @@ from phipsi.interop import (
     to_pinocchio,
     to_pinocchio_model,
 )
+from phipsi.model import KINDS
 from phipsi.spatial import Transform
 from phipsi.spatial import rotation as rot
 from tests.model.urdf_files import SOUND
@@ -285,6 +287,15 @@ def test_what_mujoco_cannot_have_is_said(robot: Any, sentence: str) -> None:
         with pytest.raises(pp.ModelError, match=sentence) as raised:
             export(robot())
         assert "\n" not in str(raised.value)
+
+
+def test_a_kind_of_hinge_that_pinocchio_lacks_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    new = replace(KINDS["cylindrical"], name="telescopic")
+    monkeypatch.setitem(KINDS, "telescopic", new)
+    robot = one("telescopic", axis=(0, 0, 1))
+    assert np.isfinite(pp.forward_dynamics(robot, *robot.random_state(0), np.ones(3))).all()
+    with pytest.raises(pp.ModelError, match="hinge 'h' is telescopic, for which Pinocchio has no"):
+        to_pinocchio_model(robot)
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -10,7 +10,7 @@ import numpy as np
 from phipsi.conventions import WORLD
 from phipsi.interop.inertia import central
 from phipsi.interop.pinocchio import to_pinocchio, v_order
-from phipsi.model import Hinge, Robot
+from phipsi.model import Hinge, ModelError, Robot
 from phipsi.spatial import Transform
 
 _ONE_FREEDOM = {"revolute": "R", "prismatic": "P", "helical": "H"}
@@ -107,7 +107,7 @@ def _joint(pin: Any, h: Hinge) -> tuple[Any, np.ndarray]:
             return pin.JointModelSpherical(), straight
         case "free":
             return pin.JointModelFreeFlyer(), straight
-    raise AssertionError(h.kind)
+    raise ModelError(f"hinge {h.name!r} is {h.kind.name}, for which Pinocchio has no joint")
 
 
 def _continuous(axis: np.ndarray) -> str:
