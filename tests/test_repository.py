@@ -73,3 +73,13 @@ def test_ci_runs_what_the_readme_says():
     assert script.stat().st_mode & stat.S_IXUSR
     assert re.findall(r"^make \w+", script.read_text(), re.MULTILINE) == ["make lint", "make test"]
     assert "make test" in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/*.md")])
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_links_lead_to_files(page: Path):
+    links = re.findall(r"\]\(([^)#\s]+)", page.read_text(encoding="utf-8"))
+    local = [link for link in links if "://" not in link]
+    assert not [link for link in local if not (page.parent / link).exists()]
