@@ -7,7 +7,11 @@ import subprocess
 import sys
 from textwrap import dedent
 
+import pytest
+
+from phipsi.operators.algebra.spaces import BODY_FORCES
 from phipsi.operators.algebra.symbols import SYMBOLS
+from phipsi.operators.algebra.symbols.define import symbol
 from phipsi.operators.lowering.recursions import RECURSIONS
 
 NEW_SYMBOLS = """
@@ -74,7 +78,7 @@ NEW_RECURSION = """
     from phipsi.operators.algebra.formula import Name, Sigma
 
     R = symbol(
-        "R_c", "R", "R", BODY_FORCES, BODY_MOTIONS, "composite inertia", "kg, kg·m, kg·m²",
+        "R_c", "R̂", r"\\hat{R}", BODY_FORCES, BODY_MOTIONS, "composite inertia", "kg, kg·m, kg·m²",
         symmetric=True, diagonal=True, action=LocalAction(lambda k, y: k.R @ y),
         dense=lambda s: s.on_diagonal(s.value(phi @ M @ phi.T)),
     )
@@ -96,13 +100,43 @@ NEW_RECURSION = """
     robot = pp.robots.space_arm()
     q, _ = robot.random_state(0)
     assert np.allclose(R.on(robot, q).matrix(), matrix(R, system(robot, q)), atol=1e-10)
-    assert "R = M + Σ_c φ_c R_c φ_c*" in explain(R).text
+    assert "R̂ = M + Σ_c φ_c R̂_c φ_c*" in explain(R).text
     print(explain(R).plan.sweeps[0].recursions[0].name)
 """
 
 
 def test_a_row_is_all_that_a_new_recursion_needs() -> None:
     assert run(NEW_RECURSION) == "composite"
+
+
+SAME_NAME = """
+    import sys
+    import numpy as np
+    import phipsi as pp
+    from phipsi.operators.algebra.local_action import LocalAction
+    from phipsi.operators.algebra.spaces import BODY_FORCES, BODY_MOTIONS
+    from phipsi.operators.algebra.symbols.define import symbol
+
+    weight = symbol(
+        "weight", "Q", "Q", BODY_FORCES, BODY_MOTIONS, "a multiple of the inertia",
+        symmetric=True, diagonal=True, action=LocalAction(lambda k, y: (k.M @ y) * FACTOR),
+    )
+    robot = pp.robots.space_arm()
+    x = np.ones((robot.nb, 6))
+    print((weight.on(robot, robot.neutral()) @ x)[0, 3] / robot.bodies[0].mass)
+"""
+
+
+def test_a_symbol_of_ones_own_is_not_taken_for_one_of_another_process() -> None:
+    found = [float(run(SAME_NAME.replace("FACTOR", factor))) for factor in ("3.0", "5.0")]
+    assert found[1] == pytest.approx(found[0] * 5 / 3)
+
+
+@pytest.mark.parametrize("names", [("H", "X", "X"), ("own", "φ", "X"), ("own", "X", r"\psi")])
+def test_a_name_that_is_taken_is_refused(names: tuple[str, str, str]) -> None:
+    with pytest.raises(ValueError, match=r"is '(H|phi|psi)' already"):
+        symbol(*names, BODY_FORCES, BODY_FORCES, "a symbol of one's own")
+    assert "own" not in SYMBOLS
 
 
 def test_every_symbol_can_be_computed_somehow() -> None:

@@ -28,7 +28,7 @@ def find_robot(name: str, base: Base | None = None) -> pp.Robot:
 
 
 def programs() -> dict[str, pp.Program[..., Any]]:
-    """The public programs by name, those of rooms of their own as "control.NAME"."""
+    """The public programs by name, controllers as "control.NAME"."""
     found = {name: getattr(pp, name) for name in pp.__all__}
     control = found.get("control")
     own = getattr(control, "__all__", ())

@@ -13,7 +13,7 @@ from phipsi.model import Robot
 from phipsi.operators.algebra.expression import Expression
 from phipsi.operators.algebra.polynomial import MEANING, Polynomial, TooLong, Word
 from phipsi.operators.algebra.spaces import SCALARS, Space
-from phipsi.operators.algebra.symbols import SYMBOLS, C, H, M, a, b, phi
+from phipsi.operators.algebra.symbols import SHIPPED, SYMBOLS, C, H, M, a, b, phi
 from phipsi.operators.checks import Mask, as_mask, check_robot, check_split
 from phipsi.operators.lowering.execute import Execution
 from phipsi.operators.lowering.plan import Lowered, Plan, lower
@@ -117,6 +117,7 @@ def as_program(
         return _run(lowered, robot, q, v, active, external, values)
 
     shapes = {**STANDARD, **{name: _shape(space, active) for name, space in spaces.items()}}
+    shipped = all(leaf.symbol.name in SHIPPED for leaf in x.leaves)
     external = Parameter("external", STANDARD["external"], default=None, keyword_only=True)
     return Program(
         function,
@@ -128,7 +129,7 @@ def as_program(
         name=x.ascii,
         doc=f"{x} = {plan.expression}",
         joint_space=_joint_space(lowered),
-        content_key=f"{x.ascii} given {given} active {active}",
+        content_key=f"{x.ascii} given {given} active {active}" if shipped else None,
     )
 
 

@@ -8,7 +8,10 @@ from phipsi.operators.algebra.symbols.rates import *
 from phipsi.operators.algebra.symbols.splits import *
 from phipsi.operators.algebra.symbols.vectors import *
 
-__all__ = ["SYMBOLS"]
+SHIPPED = frozenset(SYMBOLS)
+"""The names of phipsi's own symbols; more can be added by `define`."""
+
+__all__ = ["SHIPPED", "SYMBOLS"]
 __all__ += bodies.__all__
 __all__ += dual.__all__
 __all__ += vectors.__all__

@@ -12,10 +12,19 @@ from phipsi.operators.algebra.symbol import Symbol
 Row = ParamSpec("Row")
 
 
+def _add(new: Symbol[Expression]) -> None:
+    """Add a row that no other can be taken for in any notation."""
+    names = {new.name, new.unicode, new.latex}
+    for row in SYMBOLS.values():
+        for taken in names & {row.name, row.unicode, row.latex}:
+            raise ValueError(f"symbol {new.name!r}: {taken!r} is {row.name!r} already")
+    SYMBOLS[new.name] = new
+
+
 def _without_frames(row: Callable[Row, Symbol[Expression]]) -> Callable[Row, Leaf]:
     def symbol(*args: Row.args, **kwargs: Row.kwargs) -> Leaf:
         new = row(*args, **kwargs)
-        SYMBOLS[new.name] = new
+        _add(new)
         return Leaf.of(new)
 
     return symbol
@@ -24,7 +33,7 @@ def _without_frames(row: Callable[Row, Symbol[Expression]]) -> Callable[Row, Lea
 def _with_frames(row: Callable[Row, Symbol[Expression]]) -> Callable[Row, Callable[..., Leaf]]:
     def framed(*args: Row.args, **kwargs: Row.kwargs) -> Callable[..., Leaf]:
         new = replace(row(*args, **kwargs), framed=True)
-        SYMBOLS[new.name] = new
+        _add(new)
 
         def at(*frames: str) -> Leaf:
             if not frames or not all(isinstance(frame, str) for frame in frames):
