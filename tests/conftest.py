@@ -11,10 +11,13 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests import declared_types
+
 settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True, max_examples=44)
 settings.register_profile("explore", deadline=None, print_blob=True, max_examples=1000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 os.environ.setdefault("PHIPSI_VERIFY", "1")
+declared_types.install()
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -25,7 +28,6 @@ def private_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
-WHOLE = ("test_demo_shows_what_it_claims", "test_code_runs[docs/simulation.md]")
 LONG = ("control", "scenarios", "simulation", "test_examples.py", "test_cli_simulate.py")
 """Tests of closed loops over thousands of steps."""
 

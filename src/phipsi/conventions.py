@@ -41,12 +41,15 @@ Sources
 
 from __future__ import annotations
 
+from typing import Literal, get_args
+
 GRAVITY: tuple[float, float, float] = (0.0, 0.0, -9.81)
 """Default gravity [m/s²], world frame."""
 
 WORLD = "world"
 """The reserved name of the root, which is not a body."""
 
-REFERENCES = ("local", "world", "aligned")
+Reference = Literal["local", "world", "aligned"]
 """Frames a spatial result can be asked for in: the body's own; the world's axes and origin; the
 world's axes at the body's own origin."""
+REFERENCES: tuple[Reference, ...] = get_args(Reference)

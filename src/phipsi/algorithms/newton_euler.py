@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from phipsi.spatial import rotation as rot
 from phipsi.sweeps import (
     Children,
     Forest,
+    Record,
     blocks_to_root,
     by_body,
     forest,
@@ -24,14 +25,23 @@ from phipsi.sweeps import (
     local,
     outward,
 )
+from phipsi.typing import (
+    Array,
+    ConfigurationLike,
+    ExternalForces,
+    JointMatrix,
+    JointVector,
+    JointVectorLike,
+    Vector3,
+)
 
 
-def against_gravity(robot: Robot) -> Any:
+def against_gravity(robot: Robot) -> Vector3:
     """The pseudo-acceleration −g of the world, which makes gravity act on every body."""
     return -rot.scalars(robot.gravity)
 
 
-def collect(k: Any, children: Children) -> dict[str, Any]:
+def collect(k: Record, children: Children) -> dict[str, Any]:
     """f = Mα + b + Σ φf,  T = Hf   [BI] Alg 2.1, [SOA] (3.3)"""
     f = children.sum(lambda c: c.phi @ c.f, k.load)
     return {"f": f, "T": k.H @ f}
@@ -41,38 +51,142 @@ FORCE = mass @ beta_dot + C
 
 
 @program(joint_space=True, equation=FORCE)
-def inverse_dynamics(robot: Robot, q: Any, v: Any, a: Any, *, external: Any = None) -> Any:
-    """Joint forces for joint accelerations a: T = 𝓜β̇ + C ([BI] Alg 2.1, [SOA] (3.1)-(3.6)).
+def inverse_dynamics(
+    robot: Robot,
+    q: ConfigurationLike,
+    v: JointVectorLike,
+    a: JointVectorLike,
+    *,
+    external: ExternalForces | None = None,
+) -> JointVector:
+    """Joint forces for given joint accelerations: T = 𝓜β̇ + C ([BI] Alg 2.1, [SOA] (3.1)-(3.6)).
 
-    Gravity, armature and external forces included. Returns (…, nv) [N·m or N]. Cost O(N).
+    Gravity, armature and external forces are included. Cost O(N).
+
+    Parameters
+    ----------
+    robot
+        The robot.
+    q : (…, nq)
+        Configuration.
+    v : (…, nv)
+        Joint velocities β [rad/s or m/s].
+    a : (…, nv)
+        Joint accelerations β̇ [rad/s² or m/s²].
+    external : (…, nb, 6) or {frame: (…, 6)}, optional
+        Forces on the bodies, [moment; force] [N·m, N] in their own frames, at the origins of these.
+
+    Returns
+    -------
+    (…, nv)
+        Joint forces [N·m or N].
+
+    Examples
+    --------
+    >>> import phipsi as pp
+    >>> robot = pp.robots.double_pendulum()
+    >>> tau = pp.inverse_dynamics(robot, q=[0.3, -0.5], v=[1.0, 2.0], a=[0.0, 0.0])
+    >>> pp.forward_dynamics(robot, [0.3, -0.5], [1.0, 2.0], tau).round(9) + 0.0
+    array([0., 0.])
     """
     return compute(FORCE, robot, q, v, beta_dot=a, external=external)
 
 
 @program(joint_space=True, equation=C)
-def bias_force(robot: Robot, q: Any, v: Any, *, external: Any = None) -> Any:
-    """The joint force at zero joint acceleration: C = Hφ(Mφ*a + b) ([UA] (3.4), [DL] (4.2)).
+def bias_force(
+    robot: Robot,
+    q: ConfigurationLike,
+    v: JointVectorLike,
+    *,
+    external: ExternalForces | None = None,
+) -> JointVector:
+    """Joint forces at zero joint acceleration: C = Hφ(Mφ*a + b) ([UA] (3.4), [DL] (4.2)).
 
-    Coriolis, gyroscopic, gravity and external terms. Returns (…, nv) [N·m or N]. Cost O(N).
+    Coriolis, gyroscopic, gravity and external terms. Cost O(N).
+
+    Parameters
+    ----------
+    robot
+        The robot.
+    q : (…, nq)
+        Configuration.
+    v : (…, nv)
+        Joint velocities [rad/s or m/s].
+    external : (…, nb, 6) or {frame: (…, 6)}, optional
+        Forces on the bodies, [moment; force] [N·m, N] in their own frames, at the origins of these.
+
+    Returns
+    -------
+    (…, nv)
+        Joint forces [N·m or N].
+
+    Examples
+    --------
+    >>> import numpy as np, phipsi as pp
+    >>> robot = pp.robots.double_pendulum()
+    >>> C = pp.bias_force(robot, q=[0.3, -0.5], v=[1.0, 2.0])
+    >>> np.allclose(C, pp.inverse_dynamics(robot, [0.3, -0.5], [1.0, 2.0], [0.0, 0.0]))
+    True
     """
     return compute(C, robot, q, v, external=external)
 
 
 @program
-def gravity_force(robot: Robot, q: Any) -> Any:
-    """The joint force that holds the robot at rest against gravity: the bias force at β = 0.
+def gravity_force(robot: Robot, q: ConfigurationLike) -> JointVector:
+    """Joint forces that hold the robot at rest against gravity: the bias force at β = 0.
 
-    Returns (…, nv) [N·m or N]. Cost O(N).
+    Cost O(N).
+
+    Parameters
+    ----------
+    robot
+        The robot.
+    q : (…, nq)
+        Configuration.
+
+    Returns
+    -------
+    (…, nv)
+        Joint forces [N·m or N].
+
+    Examples
+    --------
+    >>> import phipsi as pp
+    >>> robot = pp.robots.double_pendulum()
+    >>> tau = pp.gravity_force(robot, [1.0, 2.0])
+    >>> pp.forward_dynamics(robot, [1.0, 2.0], [0.0, 0.0], tau).round(9) + 0.0
+    array([0., 0.])
     """
     return bias_force(robot, q, np.zeros(robot.nv))
 
 
 @program
-def passive_forces(robot: Robot, q: Any, v: Any) -> Any:
-    """The joint forces of springs, dampers, friction and backlash: −K δ(q) − B v − F tanh(v/v_s).
+def passive_forces(robot: Robot, q: ConfigurationLike, v: JointVectorLike) -> JointVector:
+    """Joint forces of springs, dampers, friction and backlash: −K δ(q) − B v − F tanh(v/v_s).
 
     δ is the displacement from rest in velocity coordinates, less the dead band of the backlash.
-    Add it to `tau`: no algorithm does so by itself. Returns (…, nv) [N·m or N]. Cost O(N).
+    No algorithm adds these forces by itself: add them to `tau`. Cost O(N).
+
+    Parameters
+    ----------
+    robot
+        The robot.
+    q : (…, nq)
+        Configuration.
+    v : (…, nv)
+        Joint velocities [rad/s or m/s].
+
+    Returns
+    -------
+    (…, nv)
+        Joint forces [N·m or N].
+
+    Examples
+    --------
+    >>> import phipsi as pp
+    >>> robot = pp.robots.double_pendulum()
+    >>> pp.passive_forces(robot, [0.3, -0.5], [1.0, 2.0]) + 0.0  # no springs, no dampers
+    array([0., 0.])
     """
     travel = robot.difference(robot.joint_data("rest"), q)
     play = 0.5 * robot.joint_data("backlash")
@@ -83,38 +197,87 @@ def passive_forces(robot: Robot, q: Any, v: Any) -> Any:
     return -(spring + damper + friction)
 
 
-def coriolis_motion(k: Any, parent: Any) -> dict[str, Any]:
+def coriolis_motion(k: Record, parent: Record) -> dict[str, Any]:
     """W⁺ = φ*W_p,  W = W⁺ + H*w,  α = φ*α_p − ad(Δ)W⁺ + Ḣ*w   [SOA] 6"""
     W_plus = k.phi.T @ parent.W
     alpha = k.phi.T @ parent.alpha - k.Delta.cross(W_plus) + k.H_rate(k.w)
     return {"W": W_plus + k.H.T @ k.w, "alpha": alpha}
 
 
-def coriolis_load(k: Any) -> dict[str, Any]:
+def coriolis_load(k: Record) -> dict[str, Any]:
     """Mα + crf(W)MV"""
     return {"load": k.M @ k.alpha + k.W.cross_force(k.M @ k.V)}
 
 
-def _coriolis(x: Forest) -> Any:
+def _coriolis(x: Forest) -> Array:
     """C(q, v) w of moving bodies with w given."""
     x = outward(coriolis_motion, x, W=Motion.zero(), alpha=Motion.zero())
     return gather(inward(collect, local(coriolis_load, x)), "T")
 
 
-@program(shapes={"w": ("nv",)})
-def coriolis_product(robot: Robot, q: Any, v: Any, w: Any) -> Any:
-    """C(q, v) w with the Coriolis matrix for which 𝓜̇ = C + C*, so 𝓜̇ − 2C is skew ([SOA] 6).
+@program
+def coriolis_product(
+    robot: Robot, q: ConfigurationLike, v: JointVectorLike, w: JointVectorLike
+) -> JointVector:
+    """The product C(q, v) w with the Coriolis matrix for which 𝓜̇ = C + C* ([SOA] 6).
 
-    C(q, v) v is the velocity part of the bias force. Returns (…, nv) [N·m or N]. Cost O(N).
+    So 𝓜̇ − 2C is skew, and C(q, v) v is the velocity part of the bias force. Cost O(N).
+
+    Parameters
+    ----------
+    robot
+        The robot.
+    q : (…, nq)
+        Configuration.
+    v : (…, nv)
+        Joint velocities [rad/s or m/s].
+    w : (…, nv)
+        The vector that is multiplied.
+
+    Returns
+    -------
+    (…, nv)
+        Joint forces [N·m or N], if w are velocities.
+
+    Examples
+    --------
+    >>> import numpy as np, phipsi as pp
+    >>> robot = pp.robots.double_pendulum()
+    >>> q, v = [0.3, -0.5], [1.0, 2.0]
+    >>> C = pp.coriolis_product(robot, q, v, v)
+    >>> np.allclose(C, pp.bias_force(robot, q, v) - pp.gravity_force(robot, q))
+    True
     """
     return _coriolis(moving(forest(robot, q, v=v, w=w)))
 
 
 @program
-def coriolis_matrix(robot: Robot, q: Any, v: Any) -> Any:
+def coriolis_matrix(robot: Robot, q: ConfigurationLike, v: JointVectorLike) -> JointMatrix:
     """The Coriolis matrix C(q, v) of `coriolis_product`, column by column ([SOA] 6).
 
-    Returns (…, nv, nv). Cost O(N²).
+    Cost O(N²).
+
+    Parameters
+    ----------
+    robot
+        The robot.
+    q : (…, nq)
+        Configuration.
+    v : (…, nv)
+        Joint velocities [rad/s or m/s].
+
+    Returns
+    -------
+    (…, nv, nv)
+        The matrix: C(q, v) w are joint forces for velocities w.
+
+    Examples
+    --------
+    >>> import numpy as np, phipsi as pp
+    >>> robot = pp.robots.double_pendulum()
+    >>> C = pp.coriolis_matrix(robot, [0.3, -0.5], [1.0, 2.0])
+    >>> np.allclose(C @ [3.0, 4.0], pp.coriolis_product(robot, [0.3, -0.5], [1.0, 2.0], [3.0, 4.0]))
+    True
     """
     x = moving(forest(robot, q, v=v))
     C = np.full((robot.nv, robot.nv), 0.0, object)
@@ -124,13 +287,41 @@ def coriolis_matrix(robot: Robot, q: Any, v: Any) -> Any:
 
 
 @program
-def regressor(robot: Robot, q: Any, v: Any, a: Any) -> Any:
-    """Y with T = Y π + A β̇, linear in the ten inertia parameters π of every body (conventions.py).
+def regressor(
+    robot: Robot, q: ConfigurationLike, v: JointVectorLike, a: JointVectorLike
+) -> Annotated[Array, "nv parameters"]:
+    """The matrix Y with T = Y π + A β̇, where π are the inertia parameters of all bodies.
 
-    Returns (…, nv, 10 nb), columns in the order of the bodies. Cost O(N · depth).
+    π has ten numbers for each body (`phipsi.conventions`), in the order of the bodies; A is the
+    armature. Cost O(N · depth).
+
+    Parameters
+    ----------
+    robot
+        The robot.
+    q : (…, nq)
+        Configuration.
+    v : (…, nv)
+        Joint velocities [rad/s or m/s].
+    a : (…, nv)
+        Joint accelerations [rad/s² or m/s²].
+
+    Returns
+    -------
+    (…, nv, 10 nb)
+        The matrix Y.
+
+    Examples
+    --------
+    >>> import numpy as np, phipsi as pp
+    >>> robot = pp.robots.double_pendulum()
+    >>> q, v, a = [0.3, -0.5], [1.0, 2.0], [3.0, 4.0]
+    >>> pi = np.concatenate([body.inertia.parameters for body in robot.bodies])
+    >>> np.allclose(pp.regressor(robot, q, v, a) @ pi, pp.inverse_dynamics(robot, q, v, a))
+    True
     """
 
-    def unit_forces(k: Any) -> ForceBasis:
+    def unit_forces(k: Record) -> ForceBasis:
         """Mα + crf(V)MV for each unit parameter"""
         units = (SpatialInertia.of_parameters(e) for e in np.eye(10).astype(object))
         return ForceBasis(tuple(M @ k.alpha + k.V.cross_force(M @ k.V) for M in units))

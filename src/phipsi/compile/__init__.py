@@ -4,7 +4,14 @@ Knows nothing of robots.
 """
 
 from phipsi.compile.arrays import Traced, is_traced, lift, where
-from phipsi.compile.backends import BACKENDS, DTYPES, backend_named, default_backend
+from phipsi.compile.backends import (
+    BACKENDS,
+    DTYPES,
+    BackendName,
+    Dtype,
+    backend_named,
+    default_backend,
+)
 from phipsi.compile.device import as_device_array, as_host_array, on_device
 from phipsi.compile.graph import Case, Graph, Instruction, LoopNode, MemoryPlace, Recalled
 from phipsi.compile.kernel import Kernel, as_numbers
@@ -18,8 +25,10 @@ __all__ = [
     "BACKENDS",
     "DTYPES",
     "ArraySpec",
+    "BackendName",
     "Builder",
     "Case",
+    "Dtype",
     "Graph",
     "Instruction",
     "Kernel",

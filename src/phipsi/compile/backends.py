@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from importlib.util import find_spec
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -13,8 +14,11 @@ from phipsi.compile.device import needed
 from phipsi.compile.graph import Graph, Recalled
 from phipsi.compile.signature import Signature
 
-DTYPES = ("float64", "float32", "longdouble")
+Dtype = Literal["float64", "float32", "longdouble"]
 """Number types a kernel can be compiled for (long double: the numpy backend only)."""
+DTYPES: tuple[Dtype, ...] = get_args(Dtype)
+BackendName = Literal["llvm", "numpy", "cuda"]
+"""The backends of `BACKENDS`."""
 
 
 class Llvm(Backend):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
@@ -16,17 +16,19 @@ from phipsi.compile.device import on_device
 from phipsi.compile.graph import Graph, Recalled
 from phipsi.compile.signature import ArraySpec, Signature, Structure
 
+R = TypeVar("R")
 
-class Callee:
+
+class Callee(Generic[R]):
     """An object whose calls go to a function that it keeps, and that it may exchange. Python looks
     up `__call__` on the class, where this slot gives the function of the object."""
 
     __slots__ = ("__call__",)
-    __call__: Callable[..., Any]
+    __call__: Callable[..., R]
 
 
 @dataclass(frozen=True)
-class Kernel(Callee):
+class Kernel(Callee[R]):
     """A compiled program: call it with arrays (..., n) of any one leading shape.
 
     Arguments come in the order of `parameters`, or by name; a parameter that was given as a mapping
@@ -40,7 +42,7 @@ class Kernel(Callee):
     name: str
     code: Graph | Recalled
     parameters: tuple[tuple[str, ArraySpec | Mapping[str, ArraySpec]], ...]
-    results: Structure
+    results: Structure[R]
     dtype: str = "float64"
     backend: str = "numpy"
     threads: int | None = None
@@ -82,7 +84,7 @@ class Kernel(Callee):
         return self._derived("rate", pushforward(self.graph, numbers), given, self.results)
 
     def _derived(
-        self, what: str, graph: Graph, given: list[ArraySpec], results: Structure
+        self, what: str, graph: Graph, given: list[ArraySpec], results: Structure[R]
     ) -> Kernel:
         names = {leaf.name for leaf in self._leaves} | {name for name, _ in self.parameters}
         more = []

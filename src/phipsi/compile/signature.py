@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
+
+R = TypeVar("R")
 
 
 class ArraySpec(NamedTuple):
@@ -15,11 +17,11 @@ class ArraySpec(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Structure:
+class Structure(Generic[R]):
     """How results are packed: `pack` takes one array per leaf."""
 
     leaves: tuple[ArraySpec, ...]
-    pack: Callable[[list[Any]], Any]
+    pack: Callable[[list[Any]], R]
 
 
 @dataclass(frozen=True)
@@ -28,4 +30,4 @@ class Signature:
 
     name: str
     inputs: tuple[ArraySpec, ...]
-    results: Structure
+    results: Structure[Any]

@@ -16,7 +16,8 @@ import numpy as np
 
 from phipsi.compile import Node
 from phipsi.model import Robot
-from phipsi.programs import Parameter, Program, Shape, parameters_of
+from phipsi.programs import Parameter, Program, parameters_of
+from phipsi.typing import Shape
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -1,6 +1,6 @@
 """Programs: functions of a robot and arrays, traced, compiled, derived and written as source."""
 
-from phipsi.programs.parameters import ROBOT, Parameter, Shape, parameters_of
+from phipsi.programs.parameters import ROBOT, Parameter, parameters_of
 from phipsi.programs.program import Program, program
 
-__all__ = ["ROBOT", "Parameter", "Program", "Shape", "parameters_of", "program"]
+__all__ = ["ROBOT", "Parameter", "Program", "parameters_of", "program"]

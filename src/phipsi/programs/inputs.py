@@ -11,7 +11,8 @@ import numpy as np
 from phipsi.compile import ArraySpec
 from phipsi.model import Robot
 from phipsi.programs.arguments import are_names, as_array, as_truths, frozen, is_dynamic
-from phipsi.programs.parameters import EMPTY, Parameter, Shape
+from phipsi.programs.parameters import EMPTY, Parameter
+from phipsi.typing import Shape
 
 
 class Inputs:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, get_args, get_origin
 
 import numpy as np
 
-Shape = tuple[int | str, ...]
-"""The axes of an array without its batch; a string is a size of the robot ("nq", "nv", "nb")."""
+from phipsi.typing import Array, Shape, axes, metadata
 
 Kind = Literal["array", "mask", "option"]
+
+ROBOT_SIZES = ("nq", "nv", "nb")
+"""Lengths of axes that are attributes of the robot."""
 
 STANDARD: dict[str, Shape] = {
     "q": ("nq",),
@@ -23,8 +26,8 @@ STANDARD: dict[str, Shape] = {
 }
 """Shapes, without the batch, of the arguments every algorithm shares."""
 
-OPTIONS: dict[Any, type] = {"str": str, "bool": bool, "int": int, str: str, bool: bool, int: int}
-"""Parameters with these annotations are options of the trace, never inputs."""
+OPTIONS = (str, bool, int)
+"""Parameters annotated with these, or with literals, are options of the trace, never inputs."""
 
 EMPTY: Any = inspect.Parameter.empty
 """No default, no annotation."""
@@ -38,7 +41,7 @@ class ValueRule(Protocol):
         """What they must be, in words."""
         ...
 
-    def allows(self, x: np.ndarray, /) -> bool:
+    def allows(self, x: Array, /) -> bool:
         """Are these numbers such?"""
         ...
 
@@ -96,7 +99,7 @@ def parameters_of(
 ) -> list[Parameter]:
     """The parameters of a function f(robot, *arrays, **options), the robot among them; `shapes`,
     `static` and `masks` as in `program`."""
-    name, known = function.__name__, {**STANDARD, **(shapes or {})}
+    name, hints = function.__name__, type_hints(function)
     found = list(inspect.signature(function).parameters.values())
     if not found:
         raise TypeError(f"program {name} needs the robot as its first parameter")
@@ -105,19 +108,48 @@ def parameters_of(
             raise TypeError(f"program {name}: {p} is no parameter that can be traced")
 
     def described(p: inspect.Parameter) -> Parameter:
-        option = p.name in static or p.annotation in OPTIONS
+        hint = hints.get(p.name)
+        option = object if p.name in static else _option_type(hint)
+        mask = p.name in masks or any("mask" in more for _, *more in metadata(hint))
+        known = {**STANDARD, **_declared(p.name, hint), **(shapes or {})}
         return Parameter(
             p.name,
             known.get(p.name),
-            "option" if option else "mask" if p.name in masks else "array",
+            "option" if option is not None else "mask" if mask else "array",
             p.default,
-            object if p.name in static else OPTIONS.get(p.annotation, object),
+            option or object,
             keyword_only=p.kind is p.KEYWORD_ONLY,
             positional_only=p.kind is p.POSITIONAL_ONLY,
             annotation=p.annotation,
         )
 
     return [described(p) for p in found]
+
+
+def type_hints(function: Callable[..., Any]) -> dict[str, Any]:
+    """The types of the parameters and of the result ("return"), without those that cannot be
+    evaluated, such as names that are imported for type checkers alone."""
+    hints: dict[str, Any] = {}
+    for name, hint in getattr(function, "__annotations__", {}).items():
+        with suppress(Exception):
+            names = getattr(function, "__globals__", {})
+            hints[name] = eval(hint, names) if isinstance(hint, str) else hint
+    return hints
+
+
+def _option_type(hint: Any) -> type | None:
+    """What an option of that type is an instance of; None of what is no option."""
+    if get_origin(hint) is Literal:
+        return type(get_args(hint)[0])
+    return hint if hint in OPTIONS else None
+
+
+def _declared(name: str, hint: Any) -> dict[str, Shape]:
+    """The shape that a type gives, if all lengths in it are known."""
+    shape = axes(hint)
+    if shape is None or any(isinstance(x, str) and x not in ROBOT_SIZES for x in shape):
+        return {}
+    return {name: shape}
 
 
 def _allowed(rule: ValueRule, value: Any) -> bool:

@@ -9,9 +9,10 @@ from typing import Any, ParamSpec, TypeVar, overload
 from phipsi.compile import BACKENDS, ArraySpec
 from phipsi.model import Robot
 from phipsi.programs.compiled import CompiledFunction, Verify
-from phipsi.programs.parameters import Parameter, Shape, parameters_of
+from phipsi.programs.parameters import Parameter, parameters_of
 from phipsi.programs.request import robot_inputs
 from phipsi.sweeps.log import logged_sweeps
+from phipsi.typing import Shape
 
 P = ParamSpec("P")
 R = TypeVar("R")

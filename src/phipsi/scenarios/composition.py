@@ -19,8 +19,9 @@ from phipsi import control
 from phipsi.compile import where
 from phipsi.control import joint_path, pose_path
 from phipsi.model import Robot
-from phipsi.programs import ROBOT, Parameter, Program, Shape
+from phipsi.programs import ROBOT, Parameter, Program
 from phipsi.simulation import controller
+from phipsi.typing import Shape
 
 Law = Program[..., Any]
 LAWS: dict[str, Law] = {
