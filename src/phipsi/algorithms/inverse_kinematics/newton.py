@@ -9,7 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from phipsi.algorithms.inverse_kinematics.problem import Tasks
-from phipsi.algorithms.kinematics import frame_of, motion_of, posed, resolved, weighted
+from phipsi.algorithms.kinematics import (
+    frame_of,
+    motion_of,
+    posed,
+    weighted_solve,
+    weights_on_bodies,
+)
 from phipsi.algorithms.newton_euler import collect
 from phipsi.compile import repeat
 from phipsi.model import Robot
@@ -227,8 +233,8 @@ def _toward(x: Forest, tasks: Any, wish: Any, A: Any) -> Any:
 
 def _solved(x: Forest, tasks: Any, A: Any) -> Any:
     """(Σ J*WJ + A)⁻¹ Σ J*f"""
-    weights = weighted(x.robot, {name: m.W for (name, _), m in tasks.items()})
-    return resolved(x.given(A=A).holding(M=weights))
+    weights = weights_on_bodies(x.robot, {name: m.W for (name, _), m in tasks.items()})
+    return weighted_solve(x.given(A=A).holding(M=weights))
 
 
 def _bounded(wish: Any, stride: Any) -> Any:
