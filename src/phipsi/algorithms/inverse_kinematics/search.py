@@ -280,12 +280,12 @@ class Search:
 
     def solve_tree(self, restarts: int, seed: int) -> Descent:
         """The closest configurations found, if all tasks are in one tree."""
-        best = self.descend(self.start, np.arange(len(self.start)))
+        best = self.iterate(self.start, np.arange(len(self.start)))
         if not best.arrived.all():
             self.approach(best, self.restart(best, restarts, seed))
         return best
 
-    def descend(self, q: Configuration, row: Array) -> Descent:
+    def iterate(self, q: Configuration, row: Array) -> Descent:
         """Chunks of iterations from q until each row has arrived or makes no more progress."""
         best = self.run(q, row, self.damping, self.iterations)
         going, before = np.arange(len(row)), np.full(len(row), np.inf)
@@ -314,7 +314,7 @@ class Search:
             now, fresh = np.split(fresh, [max(1, LANES // left.size)])
             row, chosen = np.tile(left, len(now)), np.repeat(now, left.size, axis=0)
             away = fraction * robot.difference(self.start[row], chosen)
-            ends = self.descend(robot.integrate(self.start[row], away), row)
+            ends = self.iterate(robot.integrate(self.start[row], away), row)
             for at in np.split(np.arange(len(row)), len(now)):
                 still = best.arrived[left] == 0.0
                 if still.any():
@@ -367,7 +367,7 @@ class Search:
                 new = self.run(near.q[going], row[going], self.damping, left, stride)
                 near.put(going, new)
                 going = going[new.settled == 0.0]
-        near.put(np.arange(len(row)), self.descend(near.q, row))
+        near.put(np.arange(len(row)), self.iterate(near.q, row))
         robot, rest = self.problem.robot, self.given["posture"][row]
         both = (robot.difference(q, rest) for q in (best.q[row], near.q))
         was, now = (np.linalg.norm(away, axis=-1) for away in both)
