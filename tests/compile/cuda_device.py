@@ -425,7 +425,8 @@ def check_accuracy(cp: Any) -> None:
         here = pp.forward_dynamics.compile(robot, backend="numpy")
         exact = here(*(x.astype(np.float64) for x in values))
         numpy = pp.forward_dynamics.compile(robot, backend="numpy", dtype="float32")(*values)
-        found = pp.forward_dynamics(robot, *map(cp.asarray, values)).get()
+        device: Any = pp.forward_dynamics(robot, *map(cp.asarray, values))
+        found = device.get()
         scale = np.abs(exact).max(-1, keepdims=True)
         errors = [np.median(np.abs(x - exact) / scale) for x in (found, numpy)]
         print(f"  {robot.name}: median {errors[0]:.1e}, the interpreter's {errors[1]:.1e}")
