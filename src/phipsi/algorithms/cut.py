@@ -73,9 +73,7 @@ class Cut(NamedTuple):
         return [Q @ lam[rows] for Q, rows in zip(self.Q, self.parts, strict=True)]
 
 
-def cut(
-    robot: Robot, closures: Sequence[Closure], q: ConfigurationLike, v: JointVectorLike
-) -> Cut:
+def cut(robot: Robot, closures: Sequence[Closure], q: ConfigurationLike, v: JointVectorLike) -> Cut:
     """The closures at a state (q, v), cut open."""
     frames = tuple(dict.fromkeys(name for c in closures for name in (c.a, c.b)))
     x = posed(forest(robot, q))

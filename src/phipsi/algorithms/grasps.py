@@ -142,10 +142,9 @@ def grasp_dynamics(
     >>> import numpy as np, phipsi as pp
     >>> box = pp.Builder("box").body("box", mass=5.0, inertia=(0.1, 0.2, 0.2))
     >>> box = box.hinge("box", "free", "world", "box").build()
-    >>> robot = pp.combine([pp.robots.space_arm(), box])
-    >>> grasps = [pp.Grasp("tool", "box")]
-    >>> q, v, _ = pp.close_loops(robot, grasps, *robot.random_state(rng=0))
-    >>> x = pp.grasp_dynamics(robot, grasps, q, v, np.zeros(robot.nv))
+    >>> robot = pp.combine([pp.robots.double_pendulum(), box])
+    >>> q, v = robot.random_state(rng=0)
+    >>> x = pp.grasp_dynamics(robot, [pp.Grasp("tool", "box")], q, v, np.zeros(robot.nv))
     >>> x.forces.shape, np.allclose(x.internal, 0.0)  # one arm cannot squeeze
     ((1, 6), True)
     """
