@@ -407,8 +407,8 @@ def diagonalizing_coordinates(
     """Coordinates ϑ = ∫ W dq in which the mass matrix is the identity everywhere ([DL] Lemma 2.1).
 
     W with W*W = 𝓜 is transported in parallel, dW = W {·, ·dq}, along the straight line to q from
-    `start`, where ϑ = 0. The motion is ϑ̈ = W⁻*(T − C_g), without a Coriolis term. The quadrature is of
-    fourth order in 1/`steps`.
+    `start`, where ϑ = 0. The motion is ϑ̈ = W⁻*(T − C_g), without a Coriolis term. The quadrature
+    is of fourth order in 1/`steps`.
 
     Parameters
     ----------
