@@ -148,7 +148,8 @@ def closed_chain_dynamics(
     check_closures(robot, loops, Loop)
     x = cut(robot, loops, q, v)
     qdd, lam, residual, L = solved(robot, x, q, v, tau, external, stabilisation)
-    return ClosedChainSolution(qdd, wrenches(x.forces(lam)), residual, L.regular, L.smallest)
+    forces = wrenches(x.forces(lam))
+    return ClosedChainSolution(qdd, forces, residual, lift(L.regular), lift(L.smallest))
 
 
 def solved(
@@ -288,7 +289,7 @@ def close_loops(
         largest = np.max(np.abs(lift(step)))
         return robot.integrate(q, step / np.maximum(1.0, largest)), largest
 
-    closed, _ = repeat(iterations, newton, q)
+    closed, _ = repeat(iterations, newton, np.asanyarray(q))
     error = np.max(np.abs(lift(cut(robot, loops, closed, still).error)))
     return Assembled(closed, capture(robot, loops, closed, v).v, error)
 
@@ -365,7 +366,7 @@ def capture(
     else:
         lam = L.solve(-(1.0 + np.asanyarray(restitution)) * x.rate)
     after = np.asanyarray(v) + response(robot, q, e.innovations(lam))
-    return Captured(after, wrenches(x.forces(lam)), L.regular, L.smallest)
+    return Captured(after, wrenches(x.forces(lam)), lift(L.regular), lift(L.smallest))
 
 
 @program(static=("closures", "frames"), joint_space=True, verify=exists(2, LOCKED))

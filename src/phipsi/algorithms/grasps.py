@@ -153,11 +153,11 @@ def grasp_dynamics(
     x = cut(robot, grasps, q, v)
     if together or not _separate(robot, grasps):
         qdd, lam, residual, pivot = solved(robot, x, q, v, tau, external, stabilisation)
-        regular, smallest = pivot.regular, pivot.smallest
+        regular, smallest = lift(pivot.regular), lift(pivot.smallest)
     else:
         qdd, lam, residual, pivots = _by_arms(robot, own, x, q, v, tau, external, stabilisation)
-        smallest = np.min(lift([p.smallest for p in pivots]))
-        regular = np.min(lift([p.regular for p in pivots]))
+        smallest = np.min(lift(np.array([p.smallest for p in pivots], object)))
+        regular = np.min(lift(np.array([p.regular for p in pivots], object)))
     forces = x.forces(-lam)
     internal = wrenches(x.forces(_internal(robot, own, x, q, -lam)))
     loads = [_load(*each) for each in zip(grasps, x.across, forces, strict=True)]
@@ -233,7 +233,7 @@ def _internal(robot: Robot, own: Freedoms, x: Cut, q: ConfigurationLike, lam: Ro
     return lam - G.T @ SemiPivot(G @ G.T).solve(G @ lam)
 
 
-def _load(grasp: Grasp, X: Transform, force: Force) -> tuple[Real, Real, Real]:
+def _load(grasp: Grasp, X: Transform, force: Force) -> tuple[Array | Real, ...]:
     """The normal force of a tip, whether it slips and whether it separates (1 or 0)."""
     n = grasp.normal(X)
     normal, twist = n @ force.linear, n @ force.angular
