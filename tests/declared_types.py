@@ -140,7 +140,7 @@ def _kind(x: Any) -> Any:
 
 def _are_names(value: Any) -> bool:
     return isinstance(value, str) or (
-        isinstance(value, (list, tuple)) and any(isinstance(x, str) for x in value)
+        isinstance(value, (list, tuple)) and all(isinstance(x, str) for x in value)
     )
 
 
