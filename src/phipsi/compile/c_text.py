@@ -9,6 +9,8 @@ from math import inf
 
 import numpy as np
 
+from phipsi.typing import Array
+
 TYPES = {"float64": ("double", ""), "float32": ("float", "f")}
 """The number type in C, and the suffix of its functions and literals."""
 
@@ -105,16 +107,16 @@ class Text:
         """A type for whole numbers up to `most`."""
         return "int" if most < 1 << 15 else self.wide
 
-    def numbers(self, values: np.ndarray) -> str:
+    def numbers(self, values: Array) -> str:
         """The name of a table of numbers."""
         return self._tabled(self.T, values.astype(self.dtype), self.literal)
 
-    def indices(self, values: np.ndarray) -> str:
+    def indices(self, values: Array) -> str:
         """The name of a table of whole numbers."""
         small = abs(values).max(initial=0) < 1 << 15
         return self._tabled("short" if small else self.wide, values, str)
 
-    def _tabled(self, kind: str, values: np.ndarray, shown: Callable[..., str]) -> str:
+    def _tabled(self, kind: str, values: Array, shown: Callable[..., str]) -> str:
         key = kind, values.tobytes()
         name = self._tables.get(key)
         if name is None:
@@ -124,7 +126,7 @@ class Text:
             self.tables.append("};")
         return name
 
-    def by_round(self, row: np.ndarray, i: str, rounds: np.ndarray) -> tuple[int, str]:
+    def by_round(self, row: Array, i: str, rounds: Array) -> tuple[int, str]:
         """Element i of a table of whole numbers, as a number and an expression to add; only the
         given rounds matter. Tables that grow by equal steps need not be stored."""
         known = np.flatnonzero(rounds)

@@ -14,6 +14,7 @@ from phipsi.compile.cuda_code import DeviceCode, cupy_module
 from phipsi.compile.device import as_device_array, on_device
 from phipsi.compile.graph import Graph, Recalled
 from phipsi.compile.signature import ArraySpec, Signature
+from phipsi.typing import Array
 
 HOST = 256 << 20
 """Bytes that go to the device and back together where arrays are on the host."""
@@ -279,7 +280,7 @@ class OnDevice(Executable):
 
     # ---- arrays on the host --------------------------------------------------------------------
 
-    def run(self, inputs: list[np.ndarray], outputs: list[np.ndarray]) -> None:
+    def run(self, inputs: list[Array], outputs: list[Array]) -> None:
         """Evaluate rows (rows, size) of arrays on the host, as many at a time as fit."""
         cupy = cupy_module()
         rows = outputs[0].shape[0]

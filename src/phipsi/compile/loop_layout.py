@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from phipsi.compile.graph import Graph, LoopNode, MemoryPlace
+from phipsi.typing import Array
 
 
 class Layout:
@@ -36,11 +37,11 @@ class Layout:
         """Where an address is kept."""
         return int(self._kept[address])
 
-    def shift(self, addresses: np.ndarray) -> int:
+    def shift(self, addresses: Array) -> int:
         """How far the addresses of a place have moved."""
         return int((self._kept[addresses] - addresses)[0])
 
-    def fill(self, k: int, elements: np.ndarray, addresses: np.ndarray) -> None:
+    def fill(self, k: int, elements: Array, addresses: Array) -> None:
         """Let the loop fill those elements of output k, found at these addresses, that it writes
         without adding and never reads."""
         own = np.zeros(self.loop.size, bool)
@@ -105,7 +106,7 @@ def layouts(graph: Graph) -> dict[int, Layout]:
     return {i: layout.close() for i, layout in found.items()}
 
 
-def _places(loop: LoopNode) -> Iterator[tuple[MemoryPlace, np.ndarray, bool]]:
+def _places(loop: LoopNode) -> Iterator[tuple[MemoryPlace, Array, bool]]:
     """The places of the loop's own memory, in which rounds, and whether they are read."""
     for c, case in enumerate(loop.cases):
         rounds = loop.choice == c

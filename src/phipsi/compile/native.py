@@ -35,6 +35,7 @@ from phipsi.compile.graph import Graph, Recalled
 from phipsi.compile.llvm_text import Machine
 from phipsi.compile.signature import Signature
 from phipsi.compile.to_llvm import emit, tables_at
+from phipsi.typing import Array
 
 WORK = 4_000_000
 """Operations a thread must have to do to be worth waking."""
@@ -139,7 +140,7 @@ class Native(Executable):
         most = self.threads or default_threads()
         return 1 << 60 if most == 1 else 2 * WORK // self.operations
 
-    def run(self, inputs: list[np.ndarray], outputs: list[np.ndarray]) -> None:
+    def run(self, inputs: list[Array], outputs: list[Array]) -> None:
         """Evaluate rows (rows, size) of any strides, outputs written in place."""
         rows = outputs[0].shape[0]
         if rows == 1:
@@ -175,9 +176,9 @@ class MachineCode:
             self.address: int = engine.get_function_address("run")
         weakref.finalize(self, jit.closed, engine)
         self._call = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p, ctypes.c_int64] * 2)(self.address)
-        self._free: list[np.ndarray] = []
+        self._free: list[Array] = []
 
-    def run(self, inputs: list[np.ndarray], outputs: list[np.ndarray], threads: int) -> None:
+    def run(self, inputs: list[Array], outputs: list[Array], threads: int) -> None:
         """Evaluate rows of strided arrays (rows, size), the rows divided among threads."""
         arrays = np.array([(a.ctypes.data, *a.strides) for a in (*inputs, *outputs)], np.int64)
         rows, lanes = outputs[0].shape[0], self.machine.lanes
@@ -192,7 +193,7 @@ class MachineCode:
         for job in jobs:
             job.result()
 
-    def _work(self, arrays: np.ndarray, parts: deque[tuple[int, int]], keep: Any = None) -> None:
+    def _work(self, arrays: Array, parts: deque[tuple[int, int]], keep: Any = None) -> None:
         """Evaluate parts as long as there are any; `keep` is what `arrays` points to, which must
         not go away if the caller gives up."""
         try:
@@ -206,7 +207,7 @@ class MachineCode:
         self._free.append(room)
 
 
-def workspace(codes: Sequence[MachineCode]) -> np.ndarray:
+def workspace(codes: Sequence[MachineCode]) -> Array:
     """Memory for one evaluation at a time by any of the codes: aligned, with the addresses of their
     tables."""
     size = max(code.size for code in codes)

@@ -18,6 +18,7 @@ from phipsi.compile.graph import Case, Graph, LoopNode, MemoryPlace
 from phipsi.compile.loops import LoopBuilder, array_of, length, pick
 from phipsi.compile.node import Node, TraceError, tracing
 from phipsi.compile.trace import Tracer
+from phipsi.typing import Array
 
 Adjoint = Node | None
 """How the result varies with a scalar; None: not at all."""
@@ -156,7 +157,7 @@ class _Recorded:
         self.width = max(map(len, self.kept), default=0)
         self.node = self._recorded()
 
-    def _addresses(self, case: int, place: MemoryPlace) -> np.ndarray:
+    def _addresses(self, case: int, place: MemoryPlace) -> Array:
         """Where a place is in the rounds of a case."""
         return self.loop.indices[place.rows, self.loop.choice == case] + place.column
 
@@ -287,7 +288,7 @@ class _Recorded:
 
 def _copies(
     size: int, whole: list[tuple[Node, int]], single: dict[int, Node]
-) -> Iterator[tuple[Node, np.ndarray, np.ndarray]]:
+) -> Iterator[tuple[Node, Array, Array]]:
     """What is to be copied into a memory: from which array, which elements, and where to."""
     for array, start in whole:
         yield array, start + np.arange(size), np.arange(size)
@@ -312,7 +313,7 @@ def _copies(
 
 def _apart(
     builder: LoopBuilder,
-    rounds: np.ndarray,
+    rounds: Array,
     overwritten: dict[MemoryPlace, Any],
     added: dict[MemoryPlace, Any],
 ) -> None:

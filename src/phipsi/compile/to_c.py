@@ -26,6 +26,7 @@ from phipsi.compile.schedule import (
     written,
 )
 from phipsi.compile.verify import switched_on
+from phipsi.typing import Array
 
 
 class Scope:
@@ -178,7 +179,7 @@ class Scope:
             return
         known: dict[bytes, tuple[int, str]] = {}
 
-        def indexed(row: np.ndarray) -> tuple[int, str]:
+        def indexed(row: Array) -> tuple[int, str]:
             key = row.tobytes()
             if key not in known:
                 number, index = text.by_round(row, i, rounds)

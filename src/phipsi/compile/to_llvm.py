@@ -18,6 +18,7 @@ from phipsi.compile.graph import Graph, LoopNode, MemoryPlace
 from phipsi.compile.llvm_text import LlvmText, Machine
 from phipsi.compile.ops import OPS
 from phipsi.compile.schedule import Item, Room, Schedule, scheduled
+from phipsi.typing import Array
 
 HEADER = 64
 """Bytes of the workspace before the first value: the addresses of the tables of loops, first those
@@ -219,7 +220,7 @@ class Scope:
         text.line(f"br i1 {done}, label %{after}, label %{head}")
         text.begin(after)
 
-    def _data(self, table: np.ndarray) -> int:
+    def _data(self, table: Array) -> int:
         """Where in the tables of the module these numbers stand."""
         at = len(self.data)
         content = np.ascontiguousarray(table).tobytes()

@@ -16,6 +16,7 @@ import numpy as np
 
 from phipsi.compile.graph import Case, Graph, LoopNode, MemoryPlace
 from phipsi.compile.ops import OPS, Op
+from phipsi.typing import Array
 
 
 class InvalidGraph(Exception):
@@ -59,7 +60,7 @@ class View:
     its elements have a value, None of a scalar."""
 
     graph: Graph
-    elements: list[np.ndarray | None] = field(default_factory=list)
+    elements: list[Array | None] = field(default_factory=list)
     op: str = ""
     args: tuple[int, ...] = ()
     value: Any = None
@@ -69,7 +70,7 @@ class View:
         """Are they all scalars?"""
         return all([self.elements[n] is None for n in nodes])
 
-    def arrays(self, nodes: Sequence[int]) -> list[np.ndarray]:
+    def arrays(self, nodes: Sequence[int]) -> list[Array]:
         """Those among the nodes that are arrays."""
         return [e for e in map(self.elements.__getitem__, nodes) if e is not None]
 
@@ -85,15 +86,15 @@ class Rounds(NamedTuple):
 
     loop: LoopNode
     case: Case
-    rounds: np.ndarray
-    arrays: Mapping[int, np.ndarray]
+    rounds: Array
+    arrays: Mapping[int, Array]
 
     @property
     def places(self) -> tuple[MemoryPlace, ...]:
         """All its places."""
         return (*self.case.reads, *self.case.writes)
 
-    def addresses(self, place: MemoryPlace) -> np.ndarray:
+    def addresses(self, place: MemoryPlace) -> Array:
         """The element of a place in each of the rounds."""
         return self.loop.indices[place.rows, self.rounds] + place.column
 
@@ -196,7 +197,7 @@ NODES: Mapping[str, tuple[Rule[View], ...]] = {
 """The rules of every kind of node, each relying on those before it."""
 
 
-def _elements(view: View, where: str) -> np.ndarray | None:
+def _elements(view: View, where: str) -> Array | None:
     """Which elements of a node have a value; None of a scalar."""
     match view.op:
         case "array":
@@ -292,7 +293,7 @@ KNOWN = Rule("what it reads, or adds to, must have a value before the round", _i
 """The rule of the memory of a loop, which is known from the places of all cases."""
 
 
-def _after(loop: LoopNode, operands: list[np.ndarray], where: str) -> np.ndarray:
+def _after(loop: LoopNode, operands: list[Array], where: str) -> Array:
     """Check a loop over these arrays; which elements of its memory have a value after it."""
     for rule in LOOPS:
         if not rule.holds(loop):
