@@ -69,7 +69,7 @@ def _is_sequence(x: object) -> TypeGuard[list[Any] | tuple[Any, ...]]:
     return isinstance(x, (list, tuple))
 
 
-def where(condition: Real | ArrayLike, a: Real | ArrayLike, b: Real | ArrayLike) -> Array:
+def where(condition: Node | ArrayLike, a: Node | ArrayLike, b: Node | ArrayLike) -> Array:
     """The elements of a where the condition holds, else those of b; both are computed.
 
     Inside a program this takes the place of `if`, which cannot branch on traced values; outside it

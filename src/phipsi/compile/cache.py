@@ -35,7 +35,8 @@ _ORPHANED = 3600.0
 
 
 class CacheInfo(NamedTuple):
-    """The cache of compiled code: where it is (None: nowhere), what is in it, sizes in bytes.
+    """The cache of compiled code: its directory (None: no cache), number of entries, their size and
+    its limit [bytes].
 
     >>> print(CacheInfo(Path("cache"), entries=3, size=5 << 20, limit=512 << 20))
     cache: entries 3, size 5.0 MiB of at most 512.0 MiB
@@ -54,16 +55,42 @@ class CacheInfo(NamedTuple):
 
 
 def cache_info() -> CacheInfo:
-    """Where the compiled code is kept on disk, and how much of it there is.
+    """The directory in which compiled code is kept, and how much of it there is.
 
     PHIPSI_CACHE_DIR sets the directory (`off`: no cache), PHIPSI_CACHE_SIZE the limit in bytes.
+
+    Returns
+    -------
+    CacheInfo
+        Directory (None: no cache), number of entries, their size [bytes] and its limit [bytes].
+
+    Examples
+    --------
+    >>> import phipsi as pp
+    >>> info = pp.cache_info()
+    >>> info.directory is None or info.size >= info.entries
+    True
     """
     entries = [file for file in _files(_usable()) if not file.temporary]
     return CacheInfo(_directory(), len(entries), sum(file.size for file in entries), _limit())
 
 
 def clear_cache() -> int:
-    """Delete all compiled code from the disk; how many files that were. Nothing else is touched."""
+    """Delete all compiled code from the disk, and nothing else.
+
+    Kernels that are loaded already keep their code.
+
+    Returns
+    -------
+    int
+        Number of deleted files.
+
+    Examples
+    --------
+    >>> import phipsi as pp
+    >>> pp.clear_cache()  # doctest: +SKIP
+    12
+    """
     return sum(_removed(file.path) for file in _files(_usable()))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import Any, TypeVar
+from typing import Any, TypeGuard, TypeVar
 
 import numpy as np
 
@@ -12,10 +12,10 @@ from phipsi.compile.arrays import Traced, is_traced, lift
 from phipsi.compile.graph import MemoryPlace
 from phipsi.compile.loops import CaseTracer, LoopBuilder, array_of, pick
 from phipsi.compile.node import Node, current, tracing
-from phipsi.typing import Array, Real
+from phipsi.typing import Array
 
-Carry = TypeVar("Carry", bound=Real | Array | tuple[Any, ...])
-Y = TypeVar("Y", bound=Real | Array | tuple[Any, ...])
+Carry = TypeVar("Carry", bound=Node | float | Array | tuple[Any, ...])
+Y = TypeVar("Y", bound=Node | float | Array | tuple[Any, ...])
 
 
 def repeat(
@@ -86,8 +86,9 @@ def repeat(
     with tracing(case):
         now = [case.read(MemoryPlace(0, once, kept + j)) for j in range(len(start))]
         given: Any = _unpacked(now, state, single)
-        new_carry, y = step(given, _row(loop, case, rows))
-        after = [lift(x) for x in ((new_carry,) if single else _members(new_carry))]
+        returned: tuple[Any, Y] = step(given, _row(loop, case, rows))
+        new_carry, y = returned
+        after = [lift(x) for x in ((new_carry,) if single else new_carry)]
         if [x.shape for x in after] != [x.shape for x in state]:
             raise ValueError(
                 f"repeat: the carry has shapes {[x.shape for x in state]}, "
@@ -117,7 +118,11 @@ def repeat(
 
 def _members(x: object) -> tuple[Any, ...]:
     """The members of a tuple, or the one value."""
-    return x if isinstance(x, tuple) else (x,)
+    return x if _is_tuple(x) else (x,)
+
+
+def _is_tuple(x: object) -> TypeGuard[tuple[Any, ...]]:
+    return isinstance(x, tuple)
 
 
 def _eager(
