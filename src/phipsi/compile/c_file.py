@@ -9,7 +9,7 @@ from textwrap import wrap
 from phipsi.compile.c_text import WIDTH, Text, sum_of
 from phipsi.compile.graph import Graph
 from phipsi.compile.loop_layout import filled, layouts
-from phipsi.compile.schedule import Item, Room, fused_products, inserted, itemized, stores
+from phipsi.compile.schedule import Item, Room, fused_products, itemized, stores, with_stores
 from phipsi.compile.to_c import Scope
 
 STACK = 64 << 10
@@ -144,7 +144,7 @@ class Function(Scope):
             for i, node in enumerate(self.graph.outputs[k][1]):
                 if i not in elements:
                     ends.append(Item("store", (), (node,), (k, i)))
-        return inserted(self.graph, items, ends)
+        return with_stores(self.graph, items, ends)
 
     def entered(self, node: int) -> str:
         """An element of an input."""

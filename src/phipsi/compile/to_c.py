@@ -18,12 +18,12 @@ from phipsi.compile.ops import OPS
 from phipsi.compile.schedule import (
     Item,
     Room,
+    early_reads,
     fused_products,
-    inserted,
     itemized,
-    moved,
+    ordered_writes,
     verify_order,
-    written,
+    with_stores,
 )
 from phipsi.compile.verify import switched_on
 from phipsi.typing import Array
@@ -229,8 +229,8 @@ class Round(Scope):
         """In trace order, writes as early as they can be."""
         columns = {j: p.column for j, p in enumerate(self.case.reads) if p.array == 0}
         items = itemized(self.graph, fused_products(self.graph))
-        ends = list(written(self.graph, self.case.writes, columns))
-        return inserted(self.graph, [*moved(self.graph, columns), *items], ends)
+        ends = list(ordered_writes(self.graph, self.case.writes, columns))
+        return with_stores(self.graph, [*early_reads(self.graph, columns), *items], ends)
 
     def entered(self, node: int) -> str:
         """Read a scalar from its place."""

@@ -24,7 +24,7 @@ from phipsi.compile.graph import Graph
 from phipsi.compile.hoisted_sincos import HoistedSincos
 from phipsi.compile.loop_layout import filled, layouts
 from phipsi.compile.register_pressure import alive, nearby, ordered
-from phipsi.compile.schedule import Item, Room, fused_products, inserted, itemized
+from phipsi.compile.schedule import Item, Room, fused_products, itemized, with_stores
 from phipsi.compile.to_c import Scope
 
 WARPS = 2
@@ -151,7 +151,7 @@ class Threads(Scope):
 
     def ordered(self) -> list[Item]:
         """Every result is stored as soon as it, or its chunk, is there."""
-        items = inserted(self.graph, self.items, list(self._stores()))
+        items = with_stores(self.graph, self.items, list(self._stores()))
         if not self.hoisted.columns:
             return items
         for i in range(len(items) - len(items) % AGAIN, 0, -AGAIN):
