@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeGuard
+from typing import Any
 
 import numpy as np
 
-from phipsi.compile.device import is_host_array
+from phipsi.compile.device import is_host_array, is_sequence
 from phipsi.compile.functions import UFUNCS
 from phipsi.compile.node import Function, Node, TraceError, current
 from phipsi.typing import Array, ArrayLike, Real
@@ -63,10 +63,6 @@ def is_traced(x: object) -> bool:
     return isinstance(x, (Node, Traced)) or (
         is_host_array(x) and x.dtype == object and any(isinstance(e, Node) for e in x.flat)
     )
-
-
-def _is_sequence(x: object) -> TypeGuard[list[Any] | tuple[Any, ...]]:
-    return isinstance(x, (list, tuple))
 
 
 def where(condition: Node | ArrayLike, a: Node | ArrayLike, b: Node | ArrayLike) -> Array:
@@ -177,7 +173,7 @@ def call_function(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any])
 
 def _plain_members(x: Any) -> Any:
     """`_plain` of everything in nested lists and tuples."""
-    if _is_sequence(x):
+    if is_sequence(x):
         return type(x)(map(_plain_members, x))
     return _plain(x)
 
@@ -203,6 +199,6 @@ def _traced(result: Any) -> Any:
     """Object arrays, also within lists and tuples, as traced arrays; those of no axes as nodes."""
     if is_host_array(result) and result.dtype == object:
         return result.view(Traced) if result.ndim else result[()]
-    if _is_sequence(result):
+    if is_sequence(result):
         return type(result)(map(_traced, result))
     return result

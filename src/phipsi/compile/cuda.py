@@ -11,7 +11,7 @@ import numpy as np
 
 from phipsi.compile.backend import Argument, Executable, Out
 from phipsi.compile.cuda_code import DeviceCode, cupy_module
-from phipsi.compile.device import as_device_array, is_host_array, on_device
+from phipsi.compile.device import as_device_array, is_host_array, is_sequence, on_device
 from phipsi.compile.graph import Graph, Recalled
 from phipsi.compile.signature import ArraySpec, Signature
 from phipsi.typing import Array
@@ -161,15 +161,10 @@ class OnDevice(Executable):
 
         return call
 
-    @staticmethod
-    def _members(out: object) -> Sequence[object]:
-        """The members of a list or tuple, or the one value."""
-        return [*out] if isinstance(out, (list, tuple)) else (out,)
-
     def run_on_device(self, values: Sequence[Argument], out: Out | None) -> list[Any] | None:
         """The results, or the arrays of `out` with the results, for arrays on one device with any
         strides; arrays without batch axes may be on the host. None if no array is on a device."""
-        given_out = self._members(out)
+        given_out = out if is_sequence(out) else (out,)
         if not any(map(on_device, (*values, *given_out))):
             return None
         cupy = cupy_module()
@@ -221,7 +216,7 @@ class OnDevice(Executable):
         if x.ndim < rank or x.shape[x.ndim - rank :] != leaf.shape:
             wanted = ", ".join(("...", *map(str, leaf.shape)))
             raise ValueError(f"{self.name}: {leaf.name} has shape {x.shape}, needs ({wanted})")
-        if isinstance(x, np.ndarray) and x.ndim > rank:
+        if is_host_array(x) and x.ndim > rank:
             raise ValueError(
                 f"{self.name}: {leaf.name} is a batch on the host among arrays on the device; copy "
                 "it there once, by cupy.asarray"
@@ -234,7 +229,7 @@ class OnDevice(Executable):
         placed = {
             x.data.device_id: name
             for name, x in zip(names, (*arrays, *targets), strict=False)
-            if not isinstance(x, np.ndarray)
+            if not is_host_array(x)
         }
         if len(placed) > 1:
             where = ", ".join(f"{name} on device {d}" for d, name in placed.items())

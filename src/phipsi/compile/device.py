@@ -68,6 +68,11 @@ def is_host_array(x: object) -> TypeGuard[Array]:
     return isinstance(x, np.ndarray)
 
 
+def is_sequence(x: object) -> TypeGuard[list[Any] | tuple[Any, ...]]:
+    """Whether x is a list or a tuple."""
+    return isinstance(x, (list, tuple))
+
+
 def as_device_array(x: ArrayLike | DeviceArray) -> Any:
     """An array as one of CuPy: an array on a device is not copied, one on the host is."""
     needed()

@@ -21,7 +21,6 @@ from importlib import import_module
 from math import prod
 from typing import Any, NamedTuple
 
-import llvmlite.binding as llvm
 import numpy as np
 
 from phipsi.compile import cache, jit
@@ -154,7 +153,7 @@ def _compiled() -> tuple[object, int]:
     for name in C_FUNCTIONS:
         symbols[name] = ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0
     for name, address in symbols.items():
-        llvm.add_symbol(name, address)
+        jit.llvm.add_symbol(name, address)
     text = ENTRY.substitute(
         max_core=MAX_CORE,
         max_arrays=MAX_ARRAYS,

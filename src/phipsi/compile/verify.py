@@ -127,7 +127,7 @@ def _is_element(view: View) -> bool:
     """Whether the value of a node is an element of an input: (input, element)."""
     inputs = view.graph.inputs
     match view.value:
-        case (int() as number, int() as element) if type(view.value) is tuple:
+        case (int() as number, int() as element) if isinstance(view.value, tuple):
             known = _is_index(number) and _is_index(element) and number < len(inputs)
             return known and element < inputs[number][1]
         case _:
