@@ -136,7 +136,8 @@ class Native(Executable):
         )
 
     def _alone(self, size: int) -> int:
-        """Most rows of a call for which more threads than the caller's would gain nothing."""
+        """Most rows that are computed on the caller's thread alone: above, more threads would be
+        quicker, or the workspace is too large to be allocated for a single call."""
         if size > OWN:
             return HELD // self.operations
         most = self.threads or default_threads()
