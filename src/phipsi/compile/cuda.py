@@ -152,7 +152,7 @@ class OnDevice(Executable):
     def entry(self, fallback: Callable[..., Any]) -> Callable[..., Any]:
         """A function that answers calls by `quick`, and passes all others to `fallback`."""
 
-        def call(*values: Any, out: Any = None, **named: Any) -> Any:
+        def call(*values: Argument, out: Any = None, **named: object) -> Any:
             results = None if named else self.quick(values, out)
             if results is not None:
                 return self._pack(results) if out is None else out

@@ -1,5 +1,5 @@
-"""Functions defined before a CUDA kernel: copies of rows to and from shared memory, sine and cosine,
-minimum and maximum.
+"""Functions defined before a CUDA kernel: copies of rows to and from shared memory, sine and
+cosine, minimum and maximum.
 
 Sine and cosine have the formulas of llvm_math.py, so that both round alike. CUDA's own functions
 reduce huge angles through memory, which costs every kernel registers; here a function that is not

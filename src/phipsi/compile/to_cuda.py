@@ -112,7 +112,7 @@ class Threads(Scope):
         """The first column, in shared memory, of each array that is there as a whole: inputs, then
         outputs."""
         self.columns, self.scratch = self.hoisted.columns, -1
-        used = {node.value[0] for node in graph.nodes if node.op == "input"}
+        used: set[int] = {node.value[0] for node in graph.nodes if node.op == "input"}
         for k in sorted(used, key=lambda k: (k != self.hoisted.array, k)):
             self._placed(k, graph.inputs[k][1])
         self.rows |= used - set(self.places)

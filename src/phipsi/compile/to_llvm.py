@@ -264,7 +264,8 @@ class Rows(Scope):
         count = min(m.lanes, self.graph.inputs[k][1] - first)
         values = self.text.load_rows(f"%base{k}", f"%stride{k}", first * m.size, count)
         for other in self.plan.chunks[k, first]:
-            self.define(other, values[self.graph.nodes[other].value[1] - first])
+            element = self.graph.nodes[other].value[1]
+            self.define(other, values[element - first])
 
     def store(self, item: Item) -> None:
         """Store a chunk of an output."""
