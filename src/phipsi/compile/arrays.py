@@ -10,7 +10,7 @@ import numpy as np
 from phipsi.compile.device import is_host_array, is_sequence
 from phipsi.compile.functions import UFUNCS
 from phipsi.compile.node import Function, Node, TraceError, current
-from phipsi.typing import Array, ArrayLike, Real
+from phipsi.typing import Array, ArrayLike, NestedSequence, Real
 
 _LOOPS = {np.add, np.subtract, np.multiply, np.matmul, np.negative, np.positive}
 """Ufuncs whose object loops in NumPy call the Python operators of the elements: quick, and right on
@@ -45,7 +45,7 @@ class Traced(np.ndarray):
         return f"<traced array, shape {self.shape}>"
 
 
-def lift(x: Real | ArrayLike) -> Traced:
+def lift(x: Real | ArrayLike | NestedSequence[Real]) -> Traced:
     """x as an array of the trace in progress, every element a node."""
     tracer = current()
     if tracer is None:

@@ -44,9 +44,9 @@ done:
   ret i1 %equal
 }
 
-; Check that x is exactly an ndarray of the kernel's dtype, with these flags (of those in mask), core
-; shape and batch, and write its view. A batch of -1 axes is any batch. Returns the number of batch
-; axes, or -1 if x is not such an array.
+; Check that x is exactly an ndarray of the kernel's dtype, with these flags (of those in mask),
+; core shape and batch, and write its view. A batch of -1 axes is any batch. Returns the number of
+; batch axes, or -1 if x is not such an array.
 define internal i64 @take(ptr %kernel, ptr %x, ptr %spec, ptr %view, i32 %mask, i32 %wanted,
                           i64 %axes, ptr %batch) #1 {
   %type = at ptr, %x + 8

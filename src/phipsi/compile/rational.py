@@ -314,10 +314,7 @@ class Fractions:
             first = tuple(n if i in self.leading else 0 for i, n in enumerate(powers))
             rest = tuple(0 if i in self.leading else n for i, n in enumerate(powers))
             factors.setdefault(first, {})[rest] = c
-        groups: dict[
-            frozenset[tuple[Powers, Fraction]], list[tuple[Powers, dict[Powers, Fraction]]]
-        ]
-        groups = {}
+        groups: dict[object, list[tuple[Powers, dict[Powers, Fraction]]]] = {}
         for first, rest in factors.items():
             unit = rest[max(rest)]
             key = frozenset((powers, c / unit) for powers, c in rest.items())
