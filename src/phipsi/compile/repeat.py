@@ -20,7 +20,7 @@ Y = TypeVar("Y", bound=Node | float | Array | tuple[Any, ...])
 
 def repeat(
     count: int,
-    step: Callable[[Carry, Any], tuple[Carry, Y]],
+    step: Callable[[Carry, Any], tuple[Any, Y]],
     carry: Carry,
     rows: Array | Sequence[Any] | None = None,
     every: int = 1,
@@ -126,7 +126,7 @@ def _is_tuple(x: object) -> TypeGuard[tuple[Any, ...]]:
 
 
 def _eager(
-    step: Callable[[Carry, Any], tuple[Carry, Y]],
+    step: Callable[[Carry, Any], tuple[Any, Y]],
     carry: Carry,
     rows: Array | Sequence[Any],
     every: int,
