@@ -17,7 +17,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from phipsi.compile import ArraySpec, Kernel, Structure, default_backend
+from phipsi.compile import ArraySpec, Dtype, Kernel, Structure, default_backend
 from phipsi.model import Robot
 from phipsi.programs import Program
 from phipsi.programs.arguments import frozen
@@ -28,7 +28,7 @@ Leaf = tuple[str, str, Any]
 """An array of a call: its argument, its key where that is a mapping (else ""), the array itself."""
 
 CallKey = tuple[
-    tuple[tuple[str, Any], ...], tuple[type, ...], tuple[tuple[str, str, Shape], ...], str
+    tuple[tuple[str, Any], ...], tuple[type, ...], tuple[tuple[str, str, Shape], ...], Dtype
 ]
 """Options, their types (for 1 == True), arrays with their shapes without the batch, number type."""
 
@@ -211,7 +211,7 @@ class Bound:
         return options, arrays
 
     def flat(
-        self, options: dict[str, Any], arrays: Sequence[tuple[str, str, Shape]], dtype: str
+        self, options: dict[str, Any], arrays: Sequence[tuple[str, str, Shape]], dtype: Dtype
     ) -> Flat:
         """The kernel for arrays of these shapes and options."""
         cores = tuple((name, key, self._core(name, key, shape)) for name, key, shape in arrays)
@@ -225,7 +225,7 @@ class Bound:
         how: CallKey,
         options: dict[str, Any],
         cores: tuple[tuple[str, str, Shape], ...],
-        dtype: str,
+        dtype: Dtype,
     ) -> Flat:
         examples: dict[str, Any] = {}
         for name, key, core in cores:

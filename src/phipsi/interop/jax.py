@@ -18,6 +18,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from phipsi.compile import Dtype
 from phipsi.interop.arrays import Bound, Flat, Leaf, Shape
 from phipsi.model import Robot
 from phipsi.programs import Program
@@ -103,7 +104,8 @@ def function(
         options, arrays = bound.split(bound.arguments(args, named))
         values = _alike(program.name, arrays, double=program.verified)
         shapes = [(name, key, x.shape) for (name, key, _), x in zip(arrays, values, strict=True)]
-        flat = bound.flat(options, shapes, values[0].dtype.name)
+        dtype: Dtype = "float32" if values[0].dtype.name == "float32" else "float64"
+        flat = bound.flat(options, shapes, dtype)
         flat.batch([x.shape for x in values])
         return bound.packs[flat.key](list(_kernel.bind(*values, flat=flat)))
 

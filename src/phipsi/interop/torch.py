@@ -18,6 +18,7 @@ from typing import Any, Protocol, cast
 
 import numpy as np
 
+from phipsi.compile import Dtype
 from phipsi.interop.arrays import Bound, Flat, Leaf, Shape, bounds
 from phipsi.model import Robot
 from phipsi.programs import Program
@@ -120,7 +121,7 @@ def function(
     def call(*args: Any, **named: Any) -> Any:
         options, arrays = bound.split(bound.arguments(args, named))
         tensors = _alike(program.name, arrays, double=program.verified)
-        dtype = "float32" if tensors[0].dtype == torch.float32 else "float64"
+        dtype: Dtype = "float32" if tensors[0].dtype == torch.float32 else "float64"
         names = tuple((name, key) for name, key, _ in arrays)
         ranks = _ranks(bound.key, names)
         shapes = tuple(
@@ -169,7 +170,7 @@ def _is_list_of_tensors(x: object) -> bool:
 
 # ---- kernels by their keys: the constants by which compiled code of PyTorch knows them ----------
 
-Call = tuple[tuple[tuple[str, Any], ...], tuple[tuple[str, str], ...], tuple[Shape, ...], str]
+Call = tuple[tuple[tuple[str, Any], ...], tuple[tuple[str, str], ...], tuple[Shape, ...], Dtype]
 """Options, names of the arrays, their shapes without the batch, and the number type of a call."""
 
 _FLOATS = (torch.float32, torch.float64)

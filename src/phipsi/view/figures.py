@@ -45,15 +45,18 @@ _STYLE = {
 
 
 class Conserving(RecordedMotion, Protocol):
-    """A motion with its momentum (N, 6), [angular; linear], and its energy (N,) [J]."""
+    """A motion with its momentum (N, 6), [angular; linear], and its energy (N,) [J].
+
+    Both are arrays; pyright would not take the cached properties of a `Trajectory` for that.
+    """
 
     @property
-    def momentum(self) -> Array:
+    def momentum(self) -> Any:
         """About the world origin [N·m·s, N·s], (N, 6)."""
         ...
 
     @property
-    def energy(self) -> Array:
+    def energy(self) -> Any:
         """Kinetic and potential [J], (N,)."""
         ...
 
