@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -37,6 +37,8 @@ WAY = (-0.7, 0.6, -0.3)
 REACH, HOLD, STEP = 8.0, 2.0, 0.01
 ADRIFT, EVERY = 1000.0, 50
 ORDINARY, GENERAL, REACTION = "ordinary Jacobian", "generalized Jacobian", "reaction mode"
+Compared = Literal["rk4", "preserving", "preserving4"]
+"""The methods of integration whose drift is compared."""
 TITLE = "A free-flying arm reaches with its thrusters off"
 
 
@@ -89,7 +91,7 @@ def run(output: Path, force: bool) -> int:
         task = bar.add_task("reaching, three ways")
         motions, target = reach()
         bar.update(task, description="1 000 s adrift, three methods")
-        adrift = {method: drift(method) for method in ("rk4", "preserving", "preserving4")}
+        adrift = {method: drift(method) for method in get_args(Compared)}
         bar.update(task, description="figures and report")
         rows = [[name, *compared(motion, target)] for name, motion in motions.items()]
         kept = [[name, *conserved(motion)] for name, motion in adrift.items()]
@@ -130,7 +132,7 @@ def reach() -> tuple[dict[str, pp.Trajectory], Pose]:
     }, goal  # fmt: skip
 
 
-def drift(method: str) -> pp.Trajectory:
+def drift(method: Compared) -> pp.Trajectory:
     """The free motion of the arm over a thousand seconds, in steps of 10 ms."""
     robot = pp.robots.space_arm()
     q, v = robot.random_state(1)

@@ -92,7 +92,8 @@ def _takes(program: pp.Program[..., Any], name: str) -> bool:
 def _closure(text: str) -> pp.Loop | pp.Grasp:
     """The loop of A:B or of A:B:KIND (a kind of joint), or the grasp of A:B:CONTACT."""
     a, _, rest = text.partition(":")
-    b, _, how = rest.partition(":")
+    b, _, kind = rest.partition(":")
+    how: Any = kind  # Loop and Grasp check the name
     if not a or not b:
         raise BadUsage(f"{text!r} is not of the form FRAME:FRAME or FRAME:FRAME:KIND")
     if not how:

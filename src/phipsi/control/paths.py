@@ -5,7 +5,7 @@ Plain functions: of numbers, of arrays of times, and of traced scalars inside pr
 
 from __future__ import annotations
 
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -187,14 +187,15 @@ def pose_path(
     (array([2., 0., 0.]), array([3.75, 0.  , 0.  ]))
     """
     start, goal = _pose("start", start), _pose("goal", goal)
-    now = profile(t, duration)
+    progress: list[Any] = list(profile(t, duration))  # scalars of `rot` may be batches, too
+    s, rates = progress[0], progress[1:]
     R, way = start[:3, :3], goal[:3, 3] - start[:3, 3]
     turn = rot.log(rot.quaternion_of(goal[:3, :3] @ R.T))
     pose = rot.scalars(np.eye(4))
-    pose[:3, :3] = rot.from_quaternion(rot.exp(rot.scaled(now.s, turn))) @ R
-    pose[:3, 3] = start[:3, 3] + rot.scaled(now.s, way)
+    pose[:3, :3] = rot.from_quaternion(rot.exp(rot.scaled(s, turn))) @ R
+    pose[:3, 3] = start[:3, 3] + rot.scaled(s, way)
     velocity, acceleration = (
-        np.concatenate([rot.scaled(x, turn), rot.scaled(x, way)]) for x in now[1:]
+        np.concatenate([rot.scaled(x, turn), rot.scaled(x, way)]) for x in rates
     )
     return PosePathPoint(_joined(pose), _joined(velocity), _joined(acceleration))
 

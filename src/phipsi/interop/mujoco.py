@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
-from typing import Protocol, runtime_checkable
+from typing import Protocol, overload, runtime_checkable
 
 import numpy as np
 
@@ -44,6 +44,26 @@ class MjModel(Protocol):
         ...
 
 
+@overload  # of variables that may all be None the result is taken for a tuple
+def to_mujoco(  # pyright: ignore[reportOverlappingOverload]
+    robot: Robot,
+    q: ConfigurationLike,
+    v: None = None,
+    a: None = None,
+    tau: None = None,
+    *,
+    joints: MjModel | Iterable[str] | None = None,
+) -> Array: ...
+@overload
+def to_mujoco(
+    robot: Robot,
+    q: ConfigurationLike,
+    v: JointVectorLike | None = None,
+    a: JointVectorLike | None = None,
+    tau: JointVectorLike | None = None,
+    *,
+    joints: MjModel | Iterable[str] | None = None,
+) -> tuple[Array, ...]: ...
 def to_mujoco(
     robot: Robot,
     q: ConfigurationLike,
@@ -102,6 +122,26 @@ def to_mujoco(
     return results(qpos, moved_rates(v, a, tau, robot.nv, moves))
 
 
+@overload  # of variables that may all be None the result is taken for a tuple
+def from_mujoco(  # pyright: ignore[reportOverlappingOverload]
+    robot: Robot,
+    q: ConfigurationLike,
+    v: None = None,
+    a: None = None,
+    tau: None = None,
+    *,
+    joints: MjModel | Iterable[str] | None = None,
+) -> Array: ...
+@overload
+def from_mujoco(
+    robot: Robot,
+    q: ConfigurationLike,
+    v: JointVectorLike | None = None,
+    a: JointVectorLike | None = None,
+    tau: JointVectorLike | None = None,
+    *,
+    joints: MjModel | Iterable[str] | None = None,
+) -> tuple[Array, ...]: ...
 def from_mujoco(
     robot: Robot,
     q: ConfigurationLike,

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import Protocol, runtime_checkable
+from typing import Protocol, overload, runtime_checkable
 
 import numpy as np
 
@@ -68,6 +68,26 @@ class PinocchioModel(Protocol):
         ...
 
 
+@overload  # of variables that may all be None the result is taken for a tuple
+def to_pinocchio(  # pyright: ignore[reportOverlappingOverload]
+    robot: Robot,
+    q: ConfigurationLike,
+    v: None = None,
+    a: None = None,
+    tau: None = None,
+    *,
+    joints: PinocchioModel | Iterable[str] | None = None,
+) -> Array: ...
+@overload
+def to_pinocchio(
+    robot: Robot,
+    q: ConfigurationLike,
+    v: JointVectorLike | None = None,
+    a: JointVectorLike | None = None,
+    tau: JointVectorLike | None = None,
+    *,
+    joints: PinocchioModel | Iterable[str] | None = None,
+) -> tuple[Array, ...]: ...
 def to_pinocchio(
     robot: Robot,
     q: ConfigurationLike,
@@ -122,6 +142,26 @@ def to_pinocchio(
     return results(converted, moved_rates(v, a, tau, robot.nv, v_moves))
 
 
+@overload  # of variables that may all be None the result is taken for a tuple
+def from_pinocchio(  # pyright: ignore[reportOverlappingOverload]
+    robot: Robot,
+    q: ArrayLike,
+    v: None = None,
+    a: None = None,
+    tau: None = None,
+    *,
+    joints: PinocchioModel | Iterable[str] | None = None,
+) -> Array: ...
+@overload
+def from_pinocchio(
+    robot: Robot,
+    q: ArrayLike,
+    v: JointVectorLike | None = None,
+    a: JointVectorLike | None = None,
+    tau: JointVectorLike | None = None,
+    *,
+    joints: PinocchioModel | Iterable[str] | None = None,
+) -> tuple[Array, ...]: ...
 def from_pinocchio(
     robot: Robot,
     q: ArrayLike,
