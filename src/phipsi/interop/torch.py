@@ -125,7 +125,9 @@ def function(
         names = tuple((name, key) for name, key, _ in arrays)
         ranks = _ranks(bound.key, names)
         shapes = tuple(
-            tuple(len(range(n)) for n in (x.shape[-r:] if r else ()))  # numbers, not symbols
+            tuple(
+                len(range(n)) for n in (x.shape[-r:] if r else ())
+            )  # numbers, also where torch.compile has symbols
             for x, r in zip(tensors, ranks, strict=True)
         )
         how = (tuple(options.items()), names, shapes, dtype)
