@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import threading
 from functools import cache as once
-from importlib import import_module
 from typing import Any, Protocol
 
-llvmlite = import_module("llvmlite")
-llvm: Any = import_module("llvmlite.binding")
+import llvmlite
+from llvmlite import binding
 
+llvm: Any = binding  # which has no types
 lock = threading.RLock()
 """Held while LLVM compiles: one compilation at a time."""
 if hasattr(os, "register_at_fork"):  # else a forked child could wait for a thread it does not have
