@@ -93,7 +93,7 @@ class LoopedForest(LoopedFields, Forest):
         return x
 
     @property
-    def records(self) -> tuple[Record, ...]:
+    def records(self) -> tuple[Record, ...]:  # pyright: ignore[reportIncompatibleVariableOverride] # a field there, computed here
         """The record of each body, as values of the enclosing trace."""
         return tuple(BodyRecord(self, i, {}) for i in range(self.robot.nb))
 
