@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from phipsi.model import Hinge
 from phipsi.spatial import (
     ArticulatedInertia,
     Compliance,
@@ -53,7 +54,7 @@ def diagonal(x: Forest, field: str) -> JointMatrix:
     return out
 
 
-def blocks(x: Forest, field: str) -> Blocks:
+def blocks(x: Forest, field: str) -> list[tuple[Hinge, Hinge, Any]]:
     """The blocks of a block-diagonal matrix: a field of each body, at its own hinge."""
     return [(k.hinge, k.hinge, getattr(k, field)) for k in x.records]
 

@@ -27,6 +27,7 @@ from phipsi.sweeps.log import note
 from phipsi.typing import Array, JointMatrix, Real
 
 T = TypeVar("T")
+Block = TypeVar("Block")
 
 BLOCKS = 20_000
 """Most blocks of a matrix that are traced one by one."""
@@ -92,9 +93,9 @@ def blocks_to_root(begin: Callable[[Record], object], x: Forest) -> Blocks:
 
 def fold_to_root(
     begin: Callable[[Record], tuple[Any, ...]],
-    step: Callable[[Record, tuple[Any, ...]], tuple[Array, tuple[Any, ...]]],
+    step: Callable[[Record, tuple[Any, ...]], tuple[Block, tuple[Any, ...]]],
     x: Forest,
-) -> Blocks:
+) -> list[tuple[Hinge, Hinge, Block]]:
     """The blocks that each body i has with the bodies k between it and the root.
 
     The parts begin(i), whatever φ can multiply, are carried to the root: at each body k after i,
@@ -103,7 +104,7 @@ def fold_to_root(
     """
     note("to root", step)
     _check_size(x)
-    blocks: Blocks = []
+    blocks: list[tuple[Hinge, Hinge, Block]] = []
     for i, start in enumerate(x.records):
         parts, below, i = begin(start), start, x.parents[i]
         while i >= 0:

@@ -14,7 +14,7 @@ from functools import lru_cache
 from math import isfinite
 from numbers import Integral, Rational, Real
 from threading import Lock
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, Self, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, Self, TypeAlias, overload
 from weakref import WeakValueDictionary
 
 from phipsi.operators.algebra.notation import ASCII, LATEX, UNICODE, Notation
@@ -22,6 +22,8 @@ from phipsi.operators.algebra.spaces import SCALARS, Space, SpaceError
 from phipsi.operators.algebra.symbol import Symbol
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from phipsi.model import Robot
     from phipsi.operators.algebra.derivation import Condition, Derivation
     from phipsi.operators.algebra.linear_operator import LinearOperator
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
         JointVectorLike,
         MaskLike,
     )
+
+    Number: TypeAlias = float | Fraction | np.number[Any]
 
 _LOCK = Lock()
 
@@ -136,26 +140,26 @@ class Expression:
     def __neg__(self) -> Expression:
         return add([(Fraction(-1), self)])
 
-    def __mul__(self, number: float | Fraction) -> Expression:
+    def __mul__(self, number: Number) -> Expression:
         if isinstance(number, Expression):
             raise TypeError(f"{self} * {number}: products of operators are written with @")
         return add([(_number(number), self)])
 
     __rmul__ = __mul__
 
-    def __truediv__(self, number: float | Fraction) -> Expression:
+    def __truediv__(self, number: Number) -> Expression:
         divisor = _number(number)
         if not divisor:
             raise ZeroDivisionError(f"{self} / 0")
         return add([(1 / divisor, self)])
 
-    def __radd__(self, other: Expression | Literal[0]) -> Expression:
+    def __radd__(self, other: Expression | int) -> Expression:
         return _operand(self, other) + self if other != 0 else self
 
     def __rsub__(self, other: Expression) -> Expression:
         return _operand(self, other) - self
 
-    def __pow__(self, power: float | Fraction) -> Expression:
+    def __pow__(self, power: Number) -> Expression:
         whole = int(power) if isinstance(power, Integral) else 0
         if whole:
             return product([self if whole > 0 else self.inv] * abs(whole))

@@ -130,7 +130,7 @@ def as_program(
         *sorted(spaces, key=lambda name: (name == "x", name)),
     ]
 
-    def function(robot: Robot, *arrays: ArrayLike, external: ExternalForces | None = None) -> Array:
+    def function(robot: Robot, *arrays: ArrayLike, external: ExternalForces | None = None) -> Any:
         check_robot(x, robot, lowered.derivation.needs)
         if active is not None and len(active) != robot.nv:
             raise ValueError(f"{x}: active has {len(active)} truth values, needs {robot.nv}")
