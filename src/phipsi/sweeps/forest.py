@@ -1,4 +1,4 @@
-"""The forest: what is known of each body, as sweeps pass over it."""
+"""The forest: a record of fields for each body, to which sweeps add."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Vector = TypeVar("Vector", bound=Force | Motion)
 
 
 class Record:
-    """What is known of one body so far, by name."""
+    """The fields of one body that sweeps have computed so far, as attributes."""
 
     def __init__(self, fields: dict[str, Any]) -> None:
         self.__dict__.update(fields)
@@ -77,7 +77,7 @@ LocalStep = Callable[[Record], Fields]
 
 @dataclass(eq=False)
 class Forest:
-    """The records of all bodies, base to tip, and who hangs on whom."""
+    """The records of all bodies, base to tip, and the parent of each."""
 
     robot: Robot
     records: tuple[Record, ...]
@@ -196,7 +196,7 @@ def shared_paths(robot: Robot) -> tuple[int, int]:
 
 
 def recorded(body: Body, h: Hinge, q: Array, parts: Mapping[str, Array]) -> Fields:
-    """What is known of one body at its coordinates q and its part of joint vectors."""
+    """The first fields of a body's record, from its coordinates q and its parts of joint vectors."""
     fields: dict[str, Any] = {
         "name": body.name, "hinge": h, "q": q, "M": body.inertia, "f_ext": Force.zero(),
         "A": np.array(h.armature, dtype=object),
@@ -208,7 +208,7 @@ def recorded(body: Body, h: Hinge, q: Array, parts: Mapping[str, Array]) -> Fiel
 
 
 def added(a: Mapping[str, Any], b: Mapping[str, Any]) -> dict[str, Any]:
-    """The sums of what two mappings hold by the same names, in the order of the first."""
+    """The sums of the values of two mappings with the same names, in the order of the first."""
     return {name: x + b[name] for name, x in a.items()}
 
 

@@ -51,7 +51,7 @@ ACTIVE_RATES = ACTIVE_FORCES.dual
 PASSIVE_FORCES = Space("passive joint forces", "passive joint rates", "passive")
 PASSIVE_RATES = PASSIVE_FORCES.dual
 NORMAL = Space("normalised rates", "normalised rates", "joint")
-"""Where 𝓜 = m m* is the identity: the coordinates of [DL], dual to themselves."""
+"""The space in which 𝓜 = m m* is the identity: the coordinates of [DL], dual to itself."""
 SCALARS = Space("numbers", "numbers", "one")
 """The space of one number: a vector is an operator on it."""
 

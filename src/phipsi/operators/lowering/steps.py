@@ -96,4 +96,4 @@ def dual(k: Record, parent: Record) -> dict[str, Any]:
 
 
 WORLD_DUAL = {"rest": SpatialInertia.of(1.0, inertia=np.eye(3)).articulated, "inner": 0.0}
-"""What a root sees of the world in the dual recursion."""
+"""The fields of the world, which a root reads in the dual recursion."""
