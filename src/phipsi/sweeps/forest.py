@@ -196,7 +196,7 @@ def shared_paths(robot: Robot) -> tuple[int, int]:
 
 
 def recorded(body: Body, h: Hinge, q: Array, parts: Mapping[str, Array]) -> Fields:
-    """The first fields of a body's record, from its coordinates q and its parts of joint vectors."""
+    """The first fields of a body's record, from its coordinates q and parts of joint vectors."""
     fields: dict[str, Any] = {
         "name": body.name, "hinge": h, "q": q, "M": body.inertia, "f_ext": Force.zero(),
         "A": np.array(h.armature, dtype=object),
