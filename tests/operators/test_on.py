@@ -328,7 +328,7 @@ def test_errors() -> None:
     with pytest.raises(LoweringError, match="no identity removes the inverse of"):
         (mass + D).inv.on(robot, q)
     with pytest.raises(TypeError, match=r"expression\.on\(robot, q\) @ array"):
-        _ = mass @ np.ones(6)
+        _ = mass @ np.ones(6)  # pyright: ignore[reportOperatorIssue] # refused
     with pytest.raises(LoweringError, match="has no recursion in this version"):
         mass_at("link2").on(robot, q)
     with pytest.raises(ValueError, match="Ṗ depends on the motion: pass the joint rates v"):
