@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import resources
@@ -23,7 +23,6 @@ from phipsi.scenarios.schema import (
     Output,
     Simulation,
     Start,
-    Stops,
 )
 from phipsi.scenarios.toml_reader import At, ScenarioError, hint, parse, read
 from phipsi.scenarios.world import (
@@ -40,11 +39,10 @@ from phipsi.simulation import (
     Change,
     Event,
     Failure,
-    Limits,
     Release,
     Trajectory,
-    simulate,
 )
+from phipsi.simulation.simulator import Progress, Simulator
 
 MAX_STEPS, MAX_NUMBERS = 10**8, 10**8
 """Steps of a simulation, and numbers that it records, at most."""
@@ -188,7 +186,7 @@ class Scenario:
         scenario._check_size(at)
         return scenario
 
-    def run(self, progress: Callable[[float], Any] | None = None) -> Trajectory:
+    def run(self, progress: Progress | None = None) -> Trajectory:
         """Simulate it. `progress` is called with the fraction that is done."""
         sim, (q, v) = self.simulation, self.start
         parts = tuple(m.part for m in self.controllers)
@@ -202,15 +200,11 @@ class Scenario:
         }
         memory = sum(part.memory for part in parts)
         with wrong_at(self.document.where, "cannot be simulated"):
-            motion = simulate(
-                self.robot, q, v, law,
-                duration=sim.duration, dt=sim.dt, method=sim.method, every=sim.every,
-                parameters=parameters, memory=np.zeros(memory) if memory else None,
-                coordinates=sim.coordinates, passive=sim.passive, limits=self._limits,
-                actuators=sim.actuators, closures=self.closures,
-                stabilisation=sim.stabilisation, external=sim.external,
-                events=self._events(q), frames=self.frames, progress=progress,
+            simulator = Simulator(
+                self.robot, law, sim.options(self.closures),
+                memory=np.zeros(memory) if memory else None, external=sim.external,
             )  # fmt: skip
+            motion = simulator.simulate(q, v, parameters, self._events(q), self.frames, progress)
         units = {name: UNITS.get(name.rpartition(".")[2], "") for name in motion.signals}
         return replace(motion, units=units)
 
@@ -287,13 +281,6 @@ class Scenario:
         return [known[name] for name in event.closures]
 
     # ---- what `simulate` takes -----------------------------------------------------------------
-
-    @property
-    def _limits(self) -> Any:
-        stops = self.simulation.limits
-        if isinstance(stops, Stops):
-            return Limits(stops.stiffness, stops.damping, stops.width)
-        return stops
 
     def _events(self, q: np.ndarray) -> list[Event]:
         return [self._event(e, q) for e in self.document.events if e.at <= self.simulation.duration]

@@ -19,11 +19,11 @@ the tables
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Annotated, Any, Literal
 
 from phipsi.algorithms.inverse_kinematics.problem import ROWS
-from phipsi.model import KINDS, robots
+from phipsi.model import KINDS, Closure, robots
 from phipsi.model.constraints import CONTACTS
 from phipsi.scenarios.pose_spec import HINGES, POSE, VECTOR, PoseSpec
 from phipsi.scenarios.toml_reader import (
@@ -43,7 +43,9 @@ from phipsi.scenarios.toml_reader import (
     variants,
     whole,
 )
-from phipsi.simulation import ADAPTIVE, COORDINATES, METHODS
+from phipsi.simulation import ADAPTIVE, COORDINATES, METHODS, Limits
+from phipsi.simulation.coordinates import CoordinatesName
+from phipsi.simulation.options import MethodName, SimulationOptions
 
 POSITIVE, TIME = number(above=0), number(0, unit="s")
 MAX_OPTION = 500
@@ -189,25 +191,34 @@ class Stops(Table):
     width: Annotated[float, POSITIVE] = 1e-2
 
 
-def stops(value: Any, at: At) -> Any:
+def stops(value: Any, at: At) -> bool | Limits:
     """true, false or a table."""
-    return table(Stops)(value, at) if isinstance(value, dict) else flag(value, at)
+    if not isinstance(value, dict):
+        return flag(value, at)
+    given = read(Stops, value, at)
+    return Limits(given.stiffness, given.damping, given.width)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Simulation(Table):
-    """As in `pp.simulate`."""
+    """`SimulationOptions` as keys, but for closures, which have tables of their own; and forces on
+    frames that are constant, as `external` of `pp.simulate`."""
 
     duration: Annotated[float, number(above=0, unit="s")]
-    dt: Annotated[float, number(above=0, unit="s")] = 1e-3
-    method: Annotated[str, choice(*METHODS, *ADAPTIVE)] = "rk4"
-    every: Annotated[int, whole(1, 1_000_000)] = 1
-    coordinates: Annotated[str, choice(*COORDINATES)] = "minimal"
-    passive: Annotated[bool, flag] = True
-    limits: Annotated[Any, stops] = False
-    actuators: Annotated[bool, flag] = True
-    stabilisation: Annotated[float, number(0, unit="1/s")] = 10.0
+    dt: Annotated[float, number(above=0, unit="s")] = float(SimulationOptions.dt)
+    method: Annotated[MethodName, choice(*METHODS, *ADAPTIVE)] = SimulationOptions.method
+    every: Annotated[int, whole(1, 1_000_000)] = int(SimulationOptions.every)
+    coordinates: Annotated[CoordinatesName, choice(*COORDINATES)] = SimulationOptions.coordinates
+    passive: Annotated[bool, flag] = SimulationOptions.passive
+    limits: Annotated[bool | Limits, stops] = SimulationOptions.limits
+    actuators: Annotated[bool, flag] = SimulationOptions.actuators
+    stabilisation: Annotated[float, number(0, unit="1/s")] = float(SimulationOptions.stabilisation)
     external: Annotated[dict[str, Any] | None, named(numbers(6), 100)] = None
+
+    def options(self, closures: tuple[Closure, ...]) -> SimulationOptions:
+        """The options that the table says, with these closures."""
+        own = {f.name for f in fields(SimulationOptions)} & {f.name for f in fields(self)}
+        return SimulationOptions(closures=closures, **{name: getattr(self, name) for name in own})
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from phipsi.model import Robot
 from phipsi.simulation.closed_loop import ClosedLoop, derivative
 
+AdaptiveMethod = Literal["dop853", "rk45", "radau", "lsoda"]
 ADAPTIVE = MappingProxyType(
     {"dop853": "DOP853", "rk45": "RK45", "radau": "Radau", "lsoda": "LSODA"}
 )

@@ -5,7 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import ceil, isfinite
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, SupportsIndex, TypeAlias
+
+import numpy as np
+
+Number: TypeAlias = float | np.floating[Any]
+"""A real number of Python or of NumPy."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +35,7 @@ class Clock:
         return round(at / self.duration * self.samples)
 
 
-def clock_of(duration: float, dt: float, every: int) -> Clock:
+def clock_of(duration: Number, dt: Number, every: SupportsIndex) -> Clock:
     """The steps of a motion, checked."""
     for name, value in (("duration", duration), ("dt", dt)):
         number = isinstance(value, Real) and not isinstance(value, bool)

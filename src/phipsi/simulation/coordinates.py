@@ -7,7 +7,7 @@ tangent of x and the rate of w.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -100,4 +100,5 @@ def _apart(names: tuple[str, ...]) -> Robot:
     return apart.build()
 
 
+CoordinatesName = Literal["minimal", "diagonal", "non-minimal"]
 COORDINATES = {"minimal": Minimal(), "diagonal": Diagonal(), "non-minimal": NonMinimal()}

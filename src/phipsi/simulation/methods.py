@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import factorial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -214,6 +214,9 @@ def _dexp(robot: Robot, u: Any, p: Any) -> Any:
     return out
 
 
+FixedStepMethod = Literal[
+    "euler", "implicit", "midpoint", "rk4", "rk4-mk", "preserving", "preserving4"
+]
 METHODS: dict[str, Method] = {
     row.name: row
     for row in (

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
 from phipsi.algorithms import mass_matrix_product
-from phipsi.model import Closure, Robot
+from phipsi.model import Robot
 from phipsi.programs import ROBOT, Parameter, Program
-from phipsi.simulation.clock import clock_of
+from phipsi.simulation.clock import Number
 from phipsi.simulation.closed_loop import ClosedLoop, advance
 from phipsi.simulation.controller import SUPPLIED, BoundController, program_of
 from phipsi.simulation.methods import METHODS
-from phipsi.simulation.plant import Limits, plant_of
-from phipsi.simulation.simulator import check_method
+from phipsi.simulation.options import SimulationKeywords, options_of, with_options
 
 
 class StateHistory(NamedTuple):
@@ -26,27 +24,36 @@ class StateHistory(NamedTuple):
     v: Any
 
 
+@with_options
 def motion(
     controller: Any = None,
     *,
-    duration: float,
-    dt: float = 1e-3,
-    method: str = "rk4",
-    every: int = 1,
-    coordinates: str = "minimal",
-    passive: bool = True,
-    limits: bool | Limits = False,
-    actuators: bool = True,
-    closures: Sequence[Closure] = (),
-    stabilisation: float = 10.0,
+    duration: Number,
+    **options: Unpack[SimulationKeywords],
 ) -> Program[..., StateHistory]:
     """The rollout of a controller as a program of (robot, q, v, parameters of the controller).
 
-    Arguments as in `rollout`. What it is for: gradients through time, `motion(…).derivative(…)` or
-    pp.torch and pp.jax; rollouts on a GPU; costs of motions in programs of one's own. In reverse
-    the samples kept are checkpoints, so a long motion of many steps wants an `every` near their
-    square root.
+    What it is for: gradients through time, `motion(…).derivative(…)` or pp.torch and pp.jax;
+    rollouts on a GPU; costs of motions in programs of one's own. In reverse the samples kept are
+    checkpoints, so a long motion of many steps wants an `every` near their square root.
 
+    Parameters
+    ----------
+    controller : optional
+        As in `simulate`. Default: no forces.
+    duration
+        How long the motion lasts [s].
+    **options
+        As in `rollout`: see `phipsi.simulation.options.SimulationOptions`.
+
+    Returns
+    -------
+    Program
+        A program that returns the states (`StateHistory`) at N + 1 times, the start included. If
+        the controller has a memory, its value at the start is the argument after v.
+
+    Examples
+    --------
     >>> import numpy as np, phipsi as pp
     >>> swing = pp.motion(duration=0.5, dt=0.01)
     >>> @pp.program
@@ -57,12 +64,10 @@ def motion(
     >>> height.derivative(wrt="v")(robot, q, v).shape
     (2,)
     """
-    clock, law = clock_of(duration, dt, every), program_of(controller)
-    plant = plant_of(passive, limits, actuators, closures, stabilisation)
-    check_method(method, coordinates, bool(plant.closures))
-    if method not in METHODS:
-        known = ", ".join(map(repr, METHODS))
-        raise ValueError(f"motion: {method!r} chooses its own steps; use one of {known}")
+    how, law = options_of("motion", duration, options), program_of(controller)
+    how.check_method(bool(how.plant.closures))
+    how.check_fixed_steps("motion")
+    clock = how.clock
     title = "motion" if law is None else f"motion_of_{law.name}"
     known = {} if law is None else law.parameters
     own = [p for name, p in known.items() if name not in SUPPLIED]
@@ -81,10 +86,10 @@ def motion(
         layout = tuple((name, x.shape) for name, x in arrays.items())
         packed = [x.reshape(-1) for x in arrays.values()]
         p = None
-        if METHODS[method].carries_momentum:
+        if METHODS[how.method].carries_momentum:
             p = robot.inboard(q, mass_matrix_product(robot, q, v))
         bound = BoundController(law, tuple(options), layout)
-        loop = ClosedLoop(bound, plant, method, coordinates)
+        loop = ClosedLoop(bound, how.plant, how.method, how.coordinates)
         q, v, *_ = advance(
             robot, q, v, 0.0, clock.dt, p, memory,
             parameters=np.concatenate(packed) if packed else None,
@@ -105,6 +110,6 @@ def motion(
         run,
         [*first, *(replace(p, **by_name) for p in (*asked, *own))],
         name=title,
-        doc=f"{clock.samples * clock.every} steps of {clock.dt:g} s by {method}.",
+        doc=f"{clock.samples * clock.every} steps of {clock.dt:g} s by {how.method}.",
         verify=verify if any(p.rule for p in own) else None,
     )

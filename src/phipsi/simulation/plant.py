@@ -16,6 +16,7 @@ from phipsi.algorithms.cut import check_closures, cut
 from phipsi.compile import lift, linalg, where
 from phipsi.model import Closure, Robot
 from phipsi.programs import program
+from phipsi.simulation.clock import Number
 
 
 @dataclass(frozen=True)
@@ -151,7 +152,7 @@ def plant_of(
     limits: bool | Limits,
     actuators: bool,
     closures: Sequence[Closure],
-    stabilisation: float,
+    stabilisation: Number,
 ) -> Plant:
     """What acts besides the controller, checked."""
     if not isinstance(limits, (bool, Limits)):

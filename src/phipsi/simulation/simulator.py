@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from math import ceil
 from typing import Any
 
 import numpy as np
 
 from phipsi.algorithms import frame_pose, loop_opening, mass_matrix_product
 from phipsi.model import Robot
-from phipsi.model.names import meant
 from phipsi.simulation.adaptive import ADAPTIVE, solve
-from phipsi.simulation.clock import Clock
 from phipsi.simulation.closed_loop import ClosedLoop, advance, observe
 from phipsi.simulation.controller import BoundController, bind
-from phipsi.simulation.coordinates import COORDINATES
 from phipsi.simulation.events import Capture, Event, EventError, Failure, Phase
 from phipsi.simulation.methods import METHODS
+from phipsi.simulation.options import SimulationOptions
 from phipsi.simulation.segments import Segment, joined, merged, named
+from phipsi.simulation.start import events_in_order, start_phase
 from phipsi.simulation.trajectory import Trajectory
 
 Progress = Callable[[float], Any]
 CHUNK = 1 << 14
 """Numbers recorded for one robot by one call of the kernel; progress is shown between calls."""
+MOST = 1 << 24
+"""Numbers that a rollout records for one robot at most: its kernel keeps them all."""
 OPEN = 1e-6
 """How far [rad, m] closures may be open at the start."""
 
@@ -50,21 +52,48 @@ class Simulator:
     """Computes a motion segment by segment, with the events between them."""
 
     def __init__(
-        self, robot: Robot, controller: Any, clock: Clock, method: str, coordinates: str,
-        external: dict[str, Any], memory: Any,
+        self, robot: Robot, controller: Any, options: SimulationOptions,
+        *, memory: Any = None, external: Mapping[str, Any] | None = None,
     ) -> None:  # fmt: skip
-        self.robot, self.controller, self.clock = robot, controller, clock
-        self.method, self.coordinates, self.external = method, coordinates, external
+        self.robot, self.controller, self.options = robot, controller, options
+        self.clock, self.external = options.clock, dict(external or {})
         self.memory = None if memory is None else np.atleast_1d(np.asarray(memory, float))
         self.failing = False
 
-    def check(self, phase: Phase, events: Sequence[Event]) -> None:
+    def simulate(
+        self, q0: Any, v0: Any, parameters: Mapping[str, Any] | None,
+        events: Event | Iterable[Event], frames: str | Sequence[str], progress: Progress | None,
+    ) -> Trajectory:  # fmt: skip
+        """The motion from (q0, v0) with events; see `phipsi.simulate`."""
+        phase = start_phase(self.robot, q0, v0, self.options.plant, parameters)
+        pending = events_in_order(self.robot, events)
+        self._check(phase, pending)
+        names = (frames,) if isinstance(frames, str) else tuple(frames)
+        return self._through(phase, pending, names, progress)
+
+    def rollout(
+        self, q0: Any, v0: Any, parameters: Mapping[str, Any] | None, signals: bool
+    ) -> Trajectory:
+        """The motions from (q0, v0) by one call of a kernel; see `phipsi.rollout`."""
+        phase = start_phase(self.robot, q0, v0, self.options.plant, parameters)
+        self._check(phase, [])
+        self.options.check_fixed_steps("rollout")
+        samples, numbers = self.clock.samples, self.robot.nq + self.robot.nv
+        if samples * numbers > MOST:
+            every = ceil(samples * numbers / MOST) * self.clock.every
+            raise ValueError(
+                f"rollout: {samples} samples of {numbers} numbers are too many for one kernel; "
+                f"pass every={every}, or use simulate"
+            )
+        return self._at_once(phase, signals)
+
+    def _check(self, phase: Phase, events: Sequence[Event]) -> None:
         """Refuse what does not go together before anything is computed."""
         failures = [event for event in events if isinstance(event, Failure)]
         locking, self.failing = any(f.how == "locked" for f in failures), bool(failures)
         closed = phase.plant.closures or any(isinstance(event, Capture) for event in events)
         phase.plant.check(self.robot, bool(locking and closed))
-        check_method(self.method, self.coordinates, bool(closed), locking)
+        self.options.check_method(bool(closed), locking)
         self._check_memory(phase)
         if phase.plant.closures and phase.plant.stabilisation:
             opening = loop_opening(self.robot, phase.plant.closures, phase.q, phase.v)
@@ -84,7 +113,7 @@ class Simulator:
         if not wanted and self.memory is not None:
             raise TypeError("memory is given, but the controller has no input 'memory'")
 
-    def through(
+    def _through(
         self, phase: Phase, events: list[Event], frames: tuple[str, ...], progress: Progress | None
     ) -> Trajectory:
         """The whole motion, phase by phase."""
@@ -182,10 +211,12 @@ class Simulator:
         """The samples of (now, until], chunk by chunk."""
         size = max(1, self.robot.nq + self.robot.nv)
         chunk = 1 if asked else min(_doubled(until - now), _doubled(CHUNK // size))
-        if self.method in ADAPTIVE:
+        if self.options.method in ADAPTIVE:
             loop = ClosedLoop(controller, phase.plant)
             masks = self._masks(phase)
-            steps = solve(self.robot, loop, self.method, self.clock, phase, memory, values, masks)
+            steps = solve(
+                self.robot, loop, self.options.method, self.clock, phase, memory, values, masks
+            )
             for first, q, v in steps(now, until, chunk):
                 yield Segment(phase, controller, values, first, q, v, _same(memory, q))
             return
@@ -200,7 +231,7 @@ class Simulator:
             p, memory = (None if x is None else x[..., -1, :] for x in (p, memory))
 
     def _momentum(self, phase: Phase) -> np.ndarray | None:
-        if not METHODS[self.method].carries_momentum:
+        if not METHODS[self.options.method].carries_momentum:
             return None
         p = mass_matrix_product(self.robot, phase.q, phase.v)
         return self.robot.inboard(phase.q, np.asarray(p))
@@ -215,7 +246,8 @@ class Simulator:
         first: int, count: int,
     ) -> tuple[Any, Any, Any, Any]:  # fmt: skip
         """q, v, momentum and memory from the sample `first` on, `count` + 1 of each."""
-        loop = ClosedLoop(controller, phase.plant, self.method, self.coordinates)
+        how = self.options
+        loop = ClosedLoop(controller, phase.plant, how.method, how.coordinates)
         masks, clock = self._masks(phase), self.clock
         found = advance(
             self.robot, phase.q, phase.v, clock.time(first), clock.dt, p, memory, *masks, values,
@@ -224,7 +256,7 @@ class Simulator:
         q, v, *rest = map(np.asarray, found)
         return q, v, None if p is None else rest.pop(0), None if memory is None else rest.pop(0)
 
-    def at_once(self, phase: Phase, signals: bool) -> Trajectory:
+    def _at_once(self, phase: Phase, signals: bool) -> Trajectory:
         """All samples by one call."""
         controller, values = bind(self.robot, self.controller, phase.parameters, self.external)
         phase, memory = self._spread(phase)
@@ -235,7 +267,7 @@ class Simulator:
         told = self._observed(segment) if signals else {}
         tau = told.pop("tau", np.broadcast_to(np.nan, v.shape))
         return Trajectory(
-            self.robot, t, q, v, tau, signals=told, method=self.method, dt=self.clock.dt,
+            self.robot, t, q, v, tau, signals=told, method=self.options.method, dt=self.clock.dt,
             passive=phase.plant.passive,
         )  # fmt: skip
 
@@ -269,26 +301,8 @@ class Simulator:
         poses = {name: np.asarray(frame_pose(self.robot, q, name)) for name in frames}
         return Trajectory(
             self.robot, t, q, v, signals.pop("tau"), poses, signals, events=tuple(log),
-            method=self.method, dt=self.clock.dt, passive=parts[0].phase.plant.passive,
+            method=self.options.method, dt=self.clock.dt, passive=parts[0].phase.plant.passive,
         )  # fmt: skip
-
-
-def check_method(method: str, coordinates: str, closed: bool, locking: bool = False) -> None:
-    """Refuse methods and coordinates that are not there, or not for closures or locked hinges."""
-    if method not in METHODS and method not in ADAPTIVE:
-        known = [*METHODS, *ADAPTIVE]
-        hint = meant(method, known)
-        raise ValueError(f"no method {method!r}; {hint}known are {', '.join(known)}")
-    if coordinates not in COORDINATES:
-        raise ValueError(f"no coordinates {coordinates!r}; use {', '.join(COORDINATES)}")
-    plain = coordinates == "minimal"
-    if not plain and not (method in METHODS and METHODS[method].any_coordinates):
-        able = [name for name, row in METHODS.items() if row.any_coordinates]
-        raise ValueError(f"{coordinates} coordinates need a method of {', '.join(able)}")
-    if closed and method in METHODS and METHODS[method].carries_momentum:
-        raise ValueError(f"method {method!r} takes no closures; use 'rk4'")
-    if (closed or locking) and not plain:
-        raise ValueError(f"{coordinates} coordinates take no closures and no locked hinges")
 
 
 def _check_batch(phase: Phase, values: np.ndarray | None) -> None:
