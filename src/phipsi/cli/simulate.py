@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from phipsi.cli.errors import INTERRUPTED, BadUsage
 from phipsi.scenarios import SCENARIOS, Scenario, ScenarioError, load
 from phipsi.scenarios.folder import check, filled, inside
 from phipsi.scenarios.scenario import Goal
+from phipsi.scenarios.toml_reader import ScenarioNotFoundError
 from phipsi.simulation import ADAPTIVE
 
 SHOWN = 3
@@ -53,19 +54,21 @@ def run(
     folder = Path(output) if output else inside(named, where) if named else None
     if folder is not None:
         check(folder, force)
-    motion, ended = _simulated(scenario, quiet)
+    outcome = _simulated(scenario, quiet)
+    motion = outcome.motion
     if motion is None:
-        _say(ended)
+        _say(outcome.early_end)
         sys.exit(INTERRUPTED)
     told = summary(scenario, motion)
-    told["ended"] = ended or "finished"
+    told["ended"] = outcome.early_end or "finished"
     notes = _late(scenario)
     if folder:
         try:
             notes += _written(scenario, motion, told, folder, force)
         except KeyboardInterrupt:  # the motion is there; pictures of it can be drawn again
-            ended = ended or "stopped while figures were drawn"
-            told["ended"] = ended
+            if not outcome.early_end:
+                outcome = Outcome(motion, "stopped while figures were drawn", interrupted=True)
+            told["ended"] = outcome.early_end
             _written(scenario, motion, told, folder, force, pictures=False)
     for note in notes if not quiet else []:
         _say(note)
@@ -73,11 +76,11 @@ def run(
         print(json.dumps(told, indent=2, ensure_ascii=False, allow_nan=False))
     elif not quiet:
         _show(scenario, told)
-    if not ended:
+    if not outcome.early_end:
         return 0
     kept = f"what was computed is in {str(folder)!r}" if folder else "nothing was written"
-    _say(f"{ended}; {kept}")
-    if ended.startswith("stopped"):
+    _say(f"{outcome.early_end}; {kept}")
+    if outcome.interrupted:
         sys.exit(INTERRUPTED)
     return 1
 
@@ -85,10 +88,8 @@ def run(
 def _found(name: str) -> Scenario:
     try:
         return load(name)
-    except ScenarioError as error:
-        if str(error).startswith("there is no file"):
-            raise BadUsage(str(error)) from None
-        raise
+    except ScenarioNotFoundError as error:
+        raise BadUsage(str(error)) from None
 
 
 def _changed(scenario: Scenario, changes: dict[str, Any]) -> Scenario:
@@ -96,21 +97,31 @@ def _changed(scenario: Scenario, changes: dict[str, Any]) -> Scenario:
     try:
         return scenario.changed(**given) if given else scenario
     except ScenarioError as error:
-        said = str(error).partition("simulation.")[2] or str(error)
-        raise BadUsage(f"--{said}") from None
+        raise BadUsage(f"--{error.path[-1]} {error.problem}") from None
 
 
-def _simulated(scenario: Scenario, quiet: bool) -> tuple[pp.Trajectory | None, str]:
-    """The motion, or what was computed of it, and why it ended early."""
+class Outcome(NamedTuple):
+    """How a simulation ended."""
+
+    motion: pp.Trajectory | None
+    """What was computed; None if that is nothing."""
+    early_end: str = ""
+    """Why it ended before its duration, one sentence; empty if it did not."""
+    interrupted: bool = False
+    """Whether Ctrl-C ended it."""
+
+
+def _simulated(scenario: Scenario, quiet: bool) -> Outcome:
     try:
         with _progress(scenario.name, quiet) as progress:
-            return scenario.run(progress), ""
+            return Outcome(scenario.run(progress))
     except pp.Interrupted as stop:
-        return stop.trajectory, f"stopped at t = {stop.trajectory.t[-1]:g} s"
+        return Outcome(stop.trajectory, str(stop), interrupted=True)
     except KeyboardInterrupt:
-        return None, "stopped before the first step; nothing was written"
+        sentence = "stopped before the first step; nothing was written"
+        return Outcome(None, sentence, interrupted=True)
     except (pp.Diverged, pp.EventError) as error:
-        return error.trajectory, str(error)
+        return Outcome(error.trajectory, str(error))
 
 
 @contextmanager

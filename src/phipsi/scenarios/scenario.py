@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from phipsi.control.composition import composed, composed_name
 from phipsi.model import Closure, ModelError, Robot, untrusted
-from phipsi.scenarios.composition import Law, composed, inner_name
+from phipsi.programs import Program
 from phipsi.scenarios.controller_spec import ControllerSpec, controller_specs
 from phipsi.scenarios.schema import (
     CaptureTable,
@@ -24,7 +25,7 @@ from phipsi.scenarios.schema import (
     Simulation,
     Start,
 )
-from phipsi.scenarios.toml_reader import At, ScenarioError, hint, parse, read
+from phipsi.scenarios.toml_reader import At, ScenarioError, ScenarioNotFoundError, hint, parse, read
 from phipsi.scenarios.world import (
     Built,
     build,
@@ -68,7 +69,9 @@ UNITS = {
 """Of what laws report."""
 
 
-def load(source: str | os.PathLike[str], laws: Mapping[str, Law] | None = None) -> Scenario:
+def load(
+    source: str | os.PathLike[str], laws: Mapping[str, Program[..., Any]] | None = None
+) -> Scenario:
     """The scenario of a TOML file, or the shipped one of that name, checked.
 
     `laws` are controllers of your own (programs) by the names that the file calls them.
@@ -87,11 +90,13 @@ def load(source: str | os.PathLike[str], laws: Mapping[str, Law] | None = None) 
         return Scenario.of(shipped.read_bytes(), str(source), Path(), laws)
     if not there:
         shown = untrusted.quoted(str(source), 200)
-        raise ScenarioError(
+        raise ScenarioNotFoundError(
             f"there is no file and no scenario {shown}; {hint(str(source), SCENARIOS)}"
         )
     try:
         content = untrusted.read(path)
+    except FileNotFoundError as error:
+        raise ScenarioNotFoundError(str(error)) from None
     except (ModelError, OSError) as error:
         raise ScenarioError(str(error)) from None
     shown = path.name if path.name.isprintable() else untrusted.quoted(path.name, 200)
@@ -118,7 +123,11 @@ class Scenario:
 
     @classmethod
     def of(
-        cls, content: bytes, file: str, folder: Path, laws: Mapping[str, Law] | None = None
+        cls,
+        content: bytes,
+        file: str,
+        folder: Path,
+        laws: Mapping[str, Program[..., Any]] | None = None,
     ) -> Scenario:
         """The scenario of a text; `folder` is where files that it names are."""
         tables, at = parse(content, file)
@@ -126,7 +135,11 @@ class Scenario:
 
     @classmethod
     def made(
-        cls, document: Document, content: bytes, folder: Path, laws: Mapping[str, Law] | None = None
+        cls,
+        document: Document,
+        content: bytes,
+        folder: Path,
+        laws: Mapping[str, Program[..., Any]] | None = None,
     ) -> Scenario:
         """The scenario of a document: its robot built, all names in it checked."""
         name = document.where.file.removesuffix(".toml")
@@ -162,7 +175,7 @@ class Scenario:
     @property
     def frames(self) -> tuple[str, ...]:
         """The frames whose poses are recorded: those of the output and of the laws."""
-        own = (m.frame for m in self.controllers if "frame" in m.law.parameters)
+        own = (m.frame for m in self.controllers if "frame" in m.controller.parameters)
         return tuple(dict.fromkeys([*self.output.frames, *own]))
 
     @property
@@ -192,16 +205,16 @@ class Scenario:
         parts = tuple(m.part for m in self.controllers)
         given = [m.parameters(q) for m in self.controllers]
         alone = len(parts) == 1
-        law = composed(parts, tuple(tuple(own) for own in given)) if parts else None
+        controller = composed(parts, tuple(tuple(own) for own in given)) if parts else None
         parameters = {
-            inner_name(part, name, alone): value
+            composed_name(part, name, alone): value
             for part, own in zip(parts, given, strict=True)
             for name, value in own.items()
         }
         memory = sum(part.memory for part in parts)
         with wrong_at(self.document.where, "cannot be simulated"):
             simulator = Simulator(
-                self.robot, law, sim.options(self.closures),
+                self.robot, controller, sim.options(self.closures),
                 memory=np.zeros(memory) if memory else None, external=sim.external,
             )  # fmt: skip
             motion = simulator.simulate(q, v, parameters, self._events(q), self.frames, progress)
@@ -296,6 +309,6 @@ class Scenario:
                 values = spec.values(q, event.parameters, event.where / "parameters")
                 alone = len(self.controllers) == 1
                 return Change(
-                    event.at, {inner_name(spec.part, n, alone): x for n, x in values.items()}
+                    event.at, {composed_name(spec.part, n, alone): x for n, x in values.items()}
                 )
             return Release(event.at, tuple(self._released(event)))

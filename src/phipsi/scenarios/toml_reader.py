@@ -37,7 +37,19 @@ T = TypeVar("T")
 
 
 class ScenarioError(ValueError):
-    """A scenario is wrong; the message names the file, the line, the key, and what to do."""
+    """A scenario is wrong; the message names the file, the line, the key, and what to do.
+
+    `path` is the key that is wrong, empty if there is none, and `problem` what is wrong with it.
+    """
+
+    def __init__(self, message: str, path: Path = (), problem: str = "") -> None:
+        super().__init__(message)
+        self.path = path
+        self.problem = problem or message
+
+
+class ScenarioNotFoundError(ScenarioError):
+    """There is no such file, and no such scenario ships."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +79,9 @@ class At:
         """The error that something is wrong here."""
         line = line_of(self.text, self.path)
         where = f"{self.file}, line {line}" if line else self.file
-        return ScenarioError(" ".join(f"{where}: {self.key} {problem}".split()))
+        problem = " ".join(problem.split())
+        message = " ".join(f"{where}: {self.key} {problem}".split())
+        return ScenarioError(message, self.path, problem)
 
 
 # ---- text ---------------------------------------------------------------------------------------
