@@ -1,4 +1,4 @@
-"""Controllers made of controllers: on a path, and with help for the base."""
+"""Controllers made of others: with a target on a path, and with help for the base."""
 
 from __future__ import annotations
 
@@ -17,11 +17,29 @@ from phipsi.typing import Array, Scalar
 
 @lru_cache(maxsize=64)
 def on_path(controller: Program[..., Any]) -> Program[..., Any]:
-    """The controller, its target moving from `start` to `goal` within `duration` [s] and staying
-    there: along `pose_path` if it controls a pose, along `joint_path` if a configuration.
+    """The controller with a target that moves along a path.
 
-    Its parameters `start`, `goal` and `duration` take the place of the target's.
+    The target moves from `start` to `goal` within `duration` [s] and stays there: along `pose_path`
+    if the controller controls a pose, along `joint_path` if it controls a configuration. The
+    parameters `start`, `goal` and `duration` take the place of the target and its derivatives.
 
+    Parameters
+    ----------
+    controller
+        A program with a parameter `pose` (4, 4) or `target` (nq,).
+
+    Returns
+    -------
+    Program
+        The controller with the parameters t, start, goal, duration, and its others.
+
+    Raises
+    ------
+    TypeError
+        The controller is no program, or has no target.
+
+    Examples
+    --------
     >>> from phipsi.control import on_path, resolved_acceleration
     >>> on_path(resolved_acceleration).name
     'resolved_acceleration_on_path'
@@ -56,10 +74,31 @@ def on_path(controller: Program[..., Any]) -> Program[..., Any]:
 
 @lru_cache(maxsize=64)
 def assisted(controller: Program[..., Any], by: Program[..., Any]) -> Program[..., Any]:
-    """The controller of an arm together with one of its base, `by` thrusters or wheels: what those
-    do is known to the arm, and the freedoms that they drive are not the arm's. What is assisted can
-    be assisted again.
+    """The controller of an arm together with a controller of its base: thrusters or wheels.
 
+    The controller of the arm knows the joint forces of the other, and does not use the freedoms
+    that the other drives. The result can be assisted again.
+
+    Parameters
+    ----------
+    controller
+        The controller of the arm, with parameters `active` and `tau`.
+    by
+        The controller of the base, such as `thrusters` or `wheel_attitude_hold`.
+
+    Returns
+    -------
+    Program
+        A controller with the parameters of both; those of the same name are one.
+
+    Raises
+    ------
+    TypeError
+        The controller of the arm takes no `active` or `tau`, both have a memory, or parameters of
+        the same name have different defaults.
+
+    Examples
+    --------
     >>> from phipsi.control import assisted, reaction_mode, thrusters
     >>> assisted(reaction_mode, thrusters).name
     'reaction_mode_with_thrusters'

@@ -19,7 +19,7 @@ from phipsi.compile import where
 from phipsi.control.paths import joint_path, pose_path
 from phipsi.model import Robot
 from phipsi.programs import ROBOT, Parameter, Program
-from phipsi.typing import Array, Scalar, Shape
+from phipsi.typing import Array, JointVector, Scalar, Shape
 
 PathKind = Literal["pose", "joint"]
 TARGETS: dict[PathKind, tuple[str, str, str]] = {
@@ -96,8 +96,10 @@ class Part:
         if self.drives is not None:
             state = {**state, "active": state["active"] * np.array(self.drives, float)}
         shared = {n: x for n, x in state.items() if self.takes(n) and x is not None}
-        result = self.controller(robot, **shared, **own, **targets, **dict(self.options))
-        out = dict(result) if isinstance(result, Mapping) else {"tau": result}
+        result: Array | Mapping[str, Any] = self.controller(
+            robot, **shared, **own, **targets, **dict(self.options)
+        )
+        out: dict[str, Any] = dict(result) if isinstance(result, Mapping) else {"tau": result}
         if self.drives is not None:
             out["tau"] = np.where(self.drives, out["tau"], 0.0)
         return out
@@ -112,17 +114,19 @@ class Turn(NamedTuple):
 
 
 def act_in_turn(
-    robot: Robot, turns: Iterable[Turn], state: Mapping[str, Any], tau: Array | None = None
-) -> tuple[Array | None, list[dict[str, Any]]]:
+    robot: Robot, turns: Iterable[Turn], state: Mapping[str, Any], tau: JointVector | None = None
+) -> tuple[JointVector | None, list[dict[str, Any]]]:
     """The sum of the joint forces of the parts, and what else each of them returns.
 
     `tau` are known joint forces from outside, not among the sum.
     """
-    total, active, results = None, state["active"], []
+    total: Array | None = None
+    active: JointVector = state["active"]
+    results: list[dict[str, Any]] = []
     for part, own, path in turns:
         known = tau if total is None else total if tau is None else total + tau
         out = part.act(robot, {**state, "active": active, "tau": known}, own, path)
-        force = out.pop("tau")
+        force: JointVector = out.pop("tau")
         total = force if total is None else total + force
         active = out.get("active", active)
         results.append(out)
@@ -164,7 +168,8 @@ def composed(parts: tuple[Part, ...], names: tuple[tuple[str, ...], ...]) -> Pro
         state = {n: given[n] for n in ("t", "dt", "q", "v", "locked")}
         state["active"] = where(given["active"], 1.0, 0.0)
         tau, results = act_in_turn(robot, turns(given), state)
-        kept, signals = [], {}
+        kept: list[Array] = []
+        signals: dict[str, Any] = {}
         for part, out in zip(parts, results, strict=True):
             out.pop("active", None)
             kept.extend([out.pop("memory")] if part.memory else [])

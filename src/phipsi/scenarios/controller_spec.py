@@ -1,4 +1,4 @@
-"""The controllers of a scenario as they are written: checked, and their numbers found."""
+"""The controllers of a scenario: their tables checked and turned into numbers."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ from phipsi.programs import Program
 from phipsi.scenarios.laws import LAWS
 from phipsi.scenarios.pose_spec import HINGES, RelativePoseSpec
 from phipsi.scenarios.schema import ControllerTable, PathTable
-from phipsi.scenarios.toml_reader import At, flag, hint, many, number, read, text, whole
+from phipsi.scenarios.toml_reader import At, TomlValue, flag, hint, many, number, read, text, whole
 from phipsi.scenarios.world import DEGREE, configuration, known_frame, velocity, wrong_at
 from phipsi.simulation import controller as simulated
+from phipsi.typing import Array, Configuration, Pose
 
 SUPPLIED = (*simulated.SUPPLIED, "tau")
 """Parameters of controllers that scenarios give no values."""
@@ -28,22 +29,23 @@ SUPPLIED = (*simulated.SUPPLIED, "tau")
 
 @dataclass(frozen=True)
 class ControllerSpec:
-    """A controller as it is written, checked as far as it can be before the start is known."""
+    """The table of a controller, checked as far as it can be before the start is known."""
 
     table: ControllerTable
     controller: Program[..., Any]
     robot: Robot
     filled: Mapping[str, Any]
-    """What the simulation knows: its grasps and its stabilisation."""
+    """Values that the simulation gives parameters which the table leaves out: its grasps and its
+    stabilisation."""
 
     @property
     def at(self) -> At:
-        """Where it stands."""
+        """The place of the table."""
         return self.table.where
 
     @cached_property
     def part(self) -> Part:
-        """Its constant part."""
+        """The controller with its options, as a part of the composition."""
         table, controller = self.table, self.controller
         for name in table.own:
             self._known(name, self.at / name)
@@ -67,36 +69,37 @@ class ControllerSpec:
 
     @property
     def frame(self) -> str:
-        """The frame of the law."""
+        """The frame that the controller controls."""
         own = self.table.own.get("frame")
         return own if isinstance(own, str) else str(self.controller.parameters["frame"].default)
 
     def _known(self, name: str, at: At) -> None:
+        """Refuse a name that is no parameter of the controller."""
         own = [n for n in self.controller.parameters if n not in SUPPLIED]
         if name not in own:
             known = ["law", "name", "drives", "path", *own]
             raise at.wrong(f"is no parameter of {self.table.law}; {hint(name, known)}")
 
     def check_change(self, name: str, at: At) -> None:
-        """Refuse a parameter that it does not have, or that cannot change on the way."""
+        """Refuse a change of a parameter that does not exist or cannot change during the motion."""
         self._known(name, at)
         if self._fixed(name) or name in self.part.path_targets:
             raise at.wrong("cannot change on the way; only parameters that are numbers can")
         if name not in self.table.own:
             raise at.wrong("has no value before; give it one in the controller")
 
-    def _option(self, name: str) -> Any:
-        value, at, kind = (
-            self.table.own[name],
-            self.at / name,
-            self.controller.options[name].value_type,
-        )
+    def _option(self, name: str) -> str | bool | int | tuple[str, ...]:
+        """The value of an option, which is of the type that the controller declares."""
+        value, at = self.table.own[name], self.at / name
+        kind = self.controller.options[name].value_type
         if kind is object:
             return many(text)(value, at)
-        check: Any = {str: text, bool: flag, int: whole(-1000, 1000)}[kind]
-        return check(value, at)
+        if kind is str:
+            return text(value, at)
+        return flag(value, at) if kind is bool else whole(-1000, 1000)(value, at)
 
     def _drives(self) -> tuple[bool, ...] | None:
+        """The freedoms of the hinges that the patterns of `drives` fit, (nv,)."""
         if self.table.drives is None:
             return None
         mask = np.zeros(self.robot.nv, bool)
@@ -111,6 +114,7 @@ class ControllerSpec:
         return tuple(mask.tolist())
 
     def _path_kind(self) -> PathKind | None:
+        """The kind of the path, whose table is checked; None if there is none."""
         path, controller = self.table.path, self.controller
         if path is None:
             return None
@@ -131,16 +135,16 @@ class ControllerSpec:
             self._goal(self.robot.neutral(), path)
         return kind
 
-    def pose_spec(self, value: Any, at: At) -> RelativePoseSpec:
-        """A pose that is given."""
+    def pose_spec(self, value: TomlValue, at: At) -> RelativePoseSpec:
+        """The table of a pose, checked."""
         found = read(RelativePoseSpec, value, at)
         if found.frame is not None:
             known_frame(self.robot, found.frame, at / "frame")
         found.pose(np.eye(4))
         return found
 
-    def _goal(self, q: np.ndarray, path: PathTable) -> np.ndarray:
-        """The configuration q with some hinges elsewhere."""
+    def _goal(self, q: Configuration, path: PathTable) -> Configuration:
+        """The configuration at the end of a path that begins at q."""
         at = path.where
         plain = None if path.goal is None else HINGES(path.goal, at / "goal")
         q = configuration(self.robot, q, plain, at / "goal")
@@ -148,19 +152,20 @@ class ControllerSpec:
 
     # ---- numbers, once the start is known -------------------------------------------------------
 
-    def values(self, q: np.ndarray, given: Mapping[str, Any], at: At) -> dict[str, Any]:
-        """The parameters among `given` as arrays; a pose and a configuration are told from q."""
+    def values(self, q: Configuration, given: Mapping[str, TomlValue], at: At) -> dict[str, Array]:
+        """The parameters among `given` that are no options, as arrays. Poses and configurations
+        that are given in part, or relative to the start, are completed by q."""
         found = {n: self._value(n, x, q, at / n) for n, x in given.items() if not self._fixed(n)}
         with wrong_at(at):
             check_gains(self.controller, found)
         return found
 
-    def parameters(self, q: np.ndarray) -> dict[str, Any]:
-        """All parameters that are numbers."""
+    def parameters(self, q: Configuration) -> dict[str, Array]:
+        """All parameters that are numbers, those of the path among them; q is the start."""
         found = self.values(q, self.table.own, self.at)
         for name, value in self.filled.items():
             if name in self.controller.parameters and not self._fixed(name):
-                found.setdefault(name, value)
+                found.setdefault(name, np.asarray(value, float))
         path = self.table.path
         if path is None:
             return found
@@ -176,12 +181,14 @@ class ControllerSpec:
         return found | dict(zip(PATH_PARAMETERS, (start, goal, times), strict=True))
 
     def _fixed(self, name: str) -> bool:
+        """Whether a parameter is an option, a constant of the trace."""
         return name in self.controller.options
 
-    def _start_of(self, frame: str, q: np.ndarray) -> np.ndarray:
+    def _start_of(self, frame: str, q: Configuration) -> Pose:
         return np.asarray(frame_pose(self.robot, q, frame))
 
-    def _value(self, name: str, value: Any, q: np.ndarray, at: At) -> np.ndarray:
+    def _value(self, name: str, value: TomlValue, q: Configuration, at: At) -> Array:
+        """The value of one parameter as an array of the shape that the controller declares."""
         self._known(name, at)
         shape = self.controller.shape(name)
         if shape == (4, 4):
@@ -201,8 +208,8 @@ class ControllerSpec:
         return array
 
 
-def _array(value: Any, at: At) -> np.ndarray:
-    """Numbers in lists of equal lengths; truth values count as 1 and 0."""
+def _array(value: TomlValue, at: At) -> Array:
+    """A number, or nested lists of equal lengths, as an array; truth values are 1 and 0."""
     if isinstance(value, list):
         rows = [_array(x, at / k) for k, x in enumerate(value)]
         if len({row.shape for row in rows}) != 1:
@@ -218,7 +225,7 @@ def controller_specs(
     stabilisation: float,
     laws: Mapping[str, Program[..., Any]] | None,
 ) -> tuple[ControllerSpec, ...]:
-    """The controllers of a scenario, checked."""
+    """The controllers of a scenario, checked; `laws` are further controllers by name."""
     known = {**LAWS, **(laws or {})}
     grasps = tuple(c for c in closures if isinstance(c, Grasp))
     filled = {"grasps": grasps, "stabilisation": stabilisation} if grasps else {}

@@ -7,23 +7,25 @@ from typing import Any, Unpack
 
 from phipsi.model import Robot
 from phipsi.simulation.clock import Number
+from phipsi.simulation.controller import Controller
 from phipsi.simulation.events import Event
 from phipsi.simulation.options import SimulationKeywords, options_of, with_options
 from phipsi.simulation.simulator import Progress, Simulator
 from phipsi.simulation.trajectory import Trajectory
+from phipsi.typing import ArrayLike, ConfigurationLike, JointVectorLike, SpatialVectorLike
 
 
 @with_options
 def simulate(
     robot: Robot,
-    q0: Any,
-    v0: Any = None,
-    controller: Any = None,
+    q0: ConfigurationLike,
+    v0: JointVectorLike | None = None,
+    controller: Controller | None = None,
     *,
     duration: Number,
     parameters: Mapping[str, Any] | None = None,
-    memory: Any = None,
-    external: Mapping[str, Any] | None = None,
+    memory: ArrayLike | None = None,
+    external: Mapping[str, SpatialVectorLike] | None = None,
     events: Event | Iterable[Event] = (),
     frames: str | Sequence[str] = (),
     progress: Progress | None = None,
@@ -96,14 +98,14 @@ def simulate(
 @with_options
 def rollout(
     robot: Robot,
-    q0: Any,
-    v0: Any = None,
-    controller: Any = None,
+    q0: ConfigurationLike,
+    v0: JointVectorLike | None = None,
+    controller: Controller | None = None,
     *,
     duration: Number,
     parameters: Mapping[str, Any] | None = None,
-    memory: Any = None,
-    external: Mapping[str, Any] | None = None,
+    memory: ArrayLike | None = None,
+    external: Mapping[str, SpatialVectorLike] | None = None,
     signals: bool = False,
     **options: Unpack[SimulationKeywords],
 ) -> Trajectory:

@@ -11,10 +11,15 @@ import numpy as np
 from phipsi.model import Robot
 from phipsi.simulation.events import Event, Phase
 from phipsi.simulation.plant import Plant
+from phipsi.typing import Array, ArrayLike
 
 
 def start_phase(
-    robot: Robot, q0: Any, v0: Any, plant: Plant, parameters: Mapping[str, Any] | None
+    robot: Robot,
+    q0: ArrayLike,
+    v0: ArrayLike | None,
+    plant: Plant,
+    parameters: Mapping[str, Any] | None,
 ) -> Phase:
     """The phase that begins in the state (q0, v0), which is checked; no v0 is rest."""
     q = _state("q0", q0, robot.nq, robot)
@@ -25,7 +30,8 @@ def start_phase(
     return Phase(q, v, plant, dict(parameters or {}), robot.driven, np.zeros(robot.nv, bool))
 
 
-def _state(name: str, value: Any, size: int, robot: Robot) -> np.ndarray:
+def _state(name: str, value: ArrayLike, size: int, robot: Robot) -> Array:
+    """The argument `name` as an array (…, size) of finite numbers."""
     try:
         array = np.asarray(value, float)
     except (TypeError, ValueError):
