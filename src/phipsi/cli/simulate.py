@@ -1,13 +1,13 @@
-"""`phipsi simulate`: run a scenario, tell how it ended, and keep what was computed."""
+"""`phipsi simulate`: run a scenario, print a summary, and write the results."""
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, NotRequired, TypedDict
 
 import numpy as np
 
@@ -18,9 +18,13 @@ from phipsi.scenarios.folder import check, filled, inside
 from phipsi.scenarios.scenario import Goal
 from phipsi.scenarios.toml_reader import ScenarioNotFoundError
 from phipsi.simulation import ADAPTIVE
+from phipsi.typing import Array, Pose
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 SHOWN = 3
-"""Numbers of a signal that are shown, if it has no more."""
+"""The most numbers of a signal that the table shows; longer signals are left out."""
 
 
 def list_scenarios(as_json: bool) -> None:
@@ -37,13 +41,16 @@ def list_scenarios(as_json: bool) -> None:
 def run(
     name: str | None,
     output: str | None,
-    changes: dict[str, Any],
+    changes: Mapping[str, float | str | None],
     *,
     as_json: bool,
     force: bool,
     quiet: bool,
 ) -> int:
-    """Simulate, write, and print a summary; the exit code."""
+    """Simulate, write, and print a summary; returns the exit code.
+
+    `changes` are values of [simulation] in place of those in the file, where they are not None.
+    """
     if name is None:
         raise BadUsage("name a scenario, or list them with --list")
     if output == "":
@@ -75,7 +82,7 @@ def run(
     if as_json:
         print(json.dumps(told, indent=2, ensure_ascii=False, allow_nan=False))
     elif not quiet:
-        _show(scenario, told)
+        _show(told)
     if not outcome.early_end:
         return 0
     kept = f"what was computed is in {str(folder)!r}" if folder else "nothing was written"
@@ -86,13 +93,14 @@ def run(
 
 
 def _found(name: str) -> Scenario:
+    """The scenario of a file, or the shipped one of that name."""
     try:
         return load(name)
     except ScenarioNotFoundError as error:
         raise BadUsage(str(error)) from None
 
 
-def _changed(scenario: Scenario, changes: dict[str, Any]) -> Scenario:
+def _changed(scenario: Scenario, changes: Mapping[str, float | str | None]) -> Scenario:
     given = {name: value for name, value in changes.items() if value is not None}
     try:
         return scenario.changed(**given) if given else scenario
@@ -112,6 +120,7 @@ class Outcome(NamedTuple):
 
 
 def _simulated(scenario: Scenario, quiet: bool) -> Outcome:
+    """Simulate, with a progress bar unless `quiet`."""
     try:
         with _progress(scenario.name, quiet) as progress:
             return Outcome(scenario.run(progress))
@@ -125,8 +134,8 @@ def _simulated(scenario: Scenario, quiet: bool) -> Outcome:
 
 
 @contextmanager
-def _progress(name: str, quiet: bool) -> Iterator[Callable[[float], None] | None]:
-    """A bar on stderr, if someone looks at it."""
+def _progress(name: str, quiet: bool) -> Generator[Callable[[float], None] | None]:
+    """A progress bar on stderr, if that is a terminal."""
     if quiet or not sys.stderr.isatty():
         yield None
         return
@@ -151,10 +160,55 @@ def _say(message: str) -> None:
 # ---- the summary --------------------------------------------------------------------------------
 
 
-def summary(scenario: Scenario, motion: pp.Trajectory) -> dict[str, Any]:
-    """What is told of a motion: numbers in SI units; not finite ones are null."""
+class EnergySummary(TypedDict):
+    """[J]."""
+
+    first: float | None
+    change: float | None
+
+
+class MomentumSummary(TypedDict):
+    """The largest changes, [N·m·s] and [N·s]."""
+
+    angular: float | None
+    linear: float | None
+
+
+class EventSummary(TypedDict):
+    """The time [s] of an event, and one sentence that says what happened."""
+
+    time: float
+    what: str
+
+
+class Summary(TypedDict):
+    """The summary of a motion, as JSON: numbers in SI units, null where they are not finite."""
+
+    scenario: str
+    title: str
+    robot: str
+    duration: float
+    samples: int
+    method: str
+    dt: float
+    goals: dict[str, dict[str, float | None]]
+    """By frame the distance from its goal: "position" [m], "attitude" [rad]."""
+    signals: dict[str, float | list[float | None] | None]
+    """The last values of signals."""
+    units: dict[str, str]
+    energy: EnergySummary
+    momentum_change: MomentumSummary | None
+    events: list[EventSummary]
+    folder: str | None
+    files: list[str]
+    ended: NotRequired[str]
+    """"finished", or why it ended early."""
+
+
+def summary(scenario: Scenario, motion: pp.Trajectory) -> Summary:
+    """The summary of a motion, before anything is written."""
     energy = motion[[0, -1]].energy
-    told: dict[str, Any] = {
+    return {
         "scenario": scenario.name,
         "title": scenario.document.title,
         "robot": scenario.robot.name,
@@ -171,11 +225,10 @@ def summary(scenario: Scenario, motion: pp.Trajectory) -> dict[str, Any]:
         "folder": None,
         "files": [],
     }
-    return told
 
 
-def _miss(now: np.ndarray, goal: Goal) -> dict[str, Any]:
-    """How far a frame is from its goal at the end [m, rad], as far as that counts."""
+def _miss(now: Pose, goal: Goal) -> dict[str, float | None]:
+    """The distance of a frame from its goal [m, rad], in the rows that are controlled."""
     e = np.asarray(pp.control.pose_error(now, goal.pose), float)
     miss = {"position": e[3:], "attitude": e[:3]}
     for row, name in (("linear", "attitude"), ("position", "attitude"), ("angular", "position")):
@@ -184,8 +237,8 @@ def _miss(now: np.ndarray, goal: Goal) -> dict[str, Any]:
     return {name: _number(np.linalg.norm(x)) for name, x in miss.items()}
 
 
-def _momentum_change(motion: pp.Trajectory) -> dict[str, Any] | None:
-    """The largest change of momentum of what floats freely, None of what stands on the ground."""
+def _momentum_change(motion: pp.Trajectory) -> MomentumSummary | None:
+    """The largest change of momentum of a robot that floats freely; None of others."""
     robot = motion.robot
     roots = [h for h in robot.hinges if h.parent == "world"]
     if any(h.kind.name != "free" for h in roots) or np.any(robot.gravity):
@@ -194,16 +247,17 @@ def _momentum_change(motion: pp.Trajectory) -> dict[str, Any] | None:
     return {"angular": _number(change[:, :3].max()), "linear": _number(change[:, 3:].max())}
 
 
-def _last(x: np.ndarray) -> Any:
+def _last(x: Array) -> float | list[float | None] | None:
+    """The last sample of a signal."""
     return [_number(y) for y in x[-1]] if x.ndim > 1 else _number(x[-1])
 
 
-def _number(x: Any) -> float | None:
+def _number(x: float | np.floating[Any] | Array) -> float | None:
     return float(x) if np.isfinite(x) else None
 
 
-def rows(told: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """The lines of the table."""
+def rows(told: Summary) -> Iterator[tuple[str, str]]:
+    """The rows of the table: quantity and value."""
     what = "sampled every" if told["method"] in ADAPTIVE else "in steps of"
     step = f" {what} {told['dt']:g} s ({told['method']})"
     yield "simulated", f"{told['duration']:g} s{step}, {told['samples']} samples"
@@ -211,9 +265,9 @@ def rows(told: dict[str, Any]) -> Iterator[tuple[str, str]]:
         units = {"position": "m", "attitude": "rad"}
         yield f"{frame} misses by", ", ".join(f"{_text(x)} {units[n]}" for n, x in miss.items())
     for name, value in told["signals"].items():
-        value = value if isinstance(value, list) else [value]
-        if len(value) <= SHOWN:
-            yield name, f"{', '.join(map(_text, value))} {told['units'].get(name, '')}".rstrip()
+        values = value if isinstance(value, list) else [value]
+        if len(values) <= SHOWN:
+            yield name, f"{', '.join(map(_text, values))} {told['units'].get(name, '')}".rstrip()
     yield (
         "energy",
         f"{_text(told['energy']['first'])} J, change {_text(told['energy']['change'])} J",
@@ -230,7 +284,8 @@ def _text(x: float | None) -> str:
     return "not finite" if x is None else f"{x:.3g}"
 
 
-def _show(scenario: Scenario, told: dict[str, Any]) -> None:
+def _show(told: Summary) -> None:
+    """Print the table of a summary."""
     from rich import box
     from rich.console import Console
     from rich.markup import escape
@@ -247,7 +302,7 @@ def _show(scenario: Scenario, told: dict[str, Any]) -> None:
 
 
 def _late(scenario: Scenario) -> list[str]:
-    """What would happen after the end, one sentence each."""
+    """One sentence for each event after the end."""
     end = scenario.simulation.duration
     return [
         f"events[{k}] at {event.at:g} s comes after the end and does not happen"
@@ -260,10 +315,11 @@ def _late(scenario: Scenario) -> list[str]:
 
 
 def _written(
-    scenario: Scenario, motion: pp.Trajectory, told: dict[str, Any], folder: Path, force: bool,
+    scenario: Scenario, motion: pp.Trajectory, told: Summary, folder: Path, force: bool,
     *, pictures: bool = True,
 ) -> list[str]:  # fmt: skip
-    """Write all of it; what was left out, and why, one sentence each."""
+    """Write all files, whose names are added to the summary; returns one sentence for each that was
+    left out, with the reason."""
     notes: list[str] = []
     told["folder"] = str(folder)
     with filled(folder, force) as draft:
@@ -281,11 +337,11 @@ def _written(
 
 def _figures(
     scenario: Scenario, motion: pp.Trajectory, draft: Path, notes: list[str]
-) -> dict[str, Any]:
-    """Figures by what they show, written as PNG."""
+) -> dict[str, Figure]:
+    """Write the figures as PNG; returns them by quantity, and adds to `notes` those left out."""
     from phipsi.view.figures import save_figure
 
-    made: dict[str, Any] = {}
+    made: dict[str, Figure] = {}
     for what in dict.fromkeys(scenario.output.figures):
         try:
             made[what] = motion.plot(what)
@@ -303,10 +359,11 @@ def _figures(
 def _report(
     scenario: Scenario,
     motion: pp.Trajectory,
-    told: dict[str, Any],
-    figures: dict[str, Any],
+    told: Summary,
+    figures: dict[str, Figure],
     path: Path,
 ) -> None:
+    """Write the report as HTML."""
     from phipsi.view.report import Report
 
     page = Report(told["title"], f"Scenario {scenario.name}, robot {told['robot']}")
