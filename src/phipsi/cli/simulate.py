@@ -66,23 +66,23 @@ def run(
     if motion is None:
         _say(outcome.early_end)
         sys.exit(INTERRUPTED)
-    told = summary(scenario, motion)
-    told["ended"] = outcome.early_end or "finished"
+    result = summary(scenario, motion)
+    result["ended"] = outcome.early_end or "finished"
     notes = _late(scenario)
     if folder:
         try:
-            notes += _written(scenario, motion, told, folder, force)
+            notes += _written(scenario, motion, result, folder, force)
         except KeyboardInterrupt:  # the motion is there; pictures of it can be drawn again
             if not outcome.early_end:
                 outcome = Outcome(motion, "stopped while figures were drawn", interrupted=True)
-            told["ended"] = outcome.early_end
-            _written(scenario, motion, told, folder, force, pictures=False)
+            result["ended"] = outcome.early_end
+            _written(scenario, motion, result, folder, force, pictures=False)
     for note in notes if not quiet else []:
         _say(note)
     if as_json:
-        print(json.dumps(told, indent=2, ensure_ascii=False, allow_nan=False))
+        print(json.dumps(result, indent=2, ensure_ascii=False, allow_nan=False))
     elif not quiet:
-        _show(told)
+        _show(result)
     if not outcome.early_end:
         return 0
     kept = f"what was computed is in {str(folder)!r}" if folder else "nothing was written"
@@ -256,48 +256,48 @@ def _number(x: float | np.floating[Any] | Array) -> float | None:
     return float(x) if np.isfinite(x) else None
 
 
-def rows(told: Summary) -> Iterator[tuple[str, str]]:
+def rows(result: Summary) -> Iterator[tuple[str, str]]:
     """The rows of the table: quantity and value."""
-    what = "sampled every" if told["method"] in ADAPTIVE else "in steps of"
-    step = f" {what} {told['dt']:g} s ({told['method']})"
-    yield "simulated", f"{told['duration']:g} s{step}, {told['samples']} samples"
-    for frame, miss in told["goals"].items():
+    what = "sampled every" if result["method"] in ADAPTIVE else "in steps of"
+    step = f" {what} {result['dt']:g} s ({result['method']})"
+    yield "simulated", f"{result['duration']:g} s{step}, {result['samples']} samples"
+    for frame, miss in result["goals"].items():
         units = {"position": "m", "attitude": "rad"}
         yield f"{frame} misses by", ", ".join(f"{_text(x)} {units[n]}" for n, x in miss.items())
-    for name, value in told["signals"].items():
+    for name, value in result["signals"].items():
         values = value if isinstance(value, list) else [value]
         if len(values) <= SHOWN:
-            yield name, f"{', '.join(map(_text, values))} {told['units'].get(name, '')}".rstrip()
+            yield name, f"{', '.join(map(_text, values))} {result['units'].get(name, '')}".rstrip()
     yield (
         "energy",
-        f"{_text(told['energy']['first'])} J, change {_text(told['energy']['change'])} J",
+        f"{_text(result['energy']['first'])} J, change {_text(result['energy']['change'])} J",
     )
-    if change := told["momentum_change"]:
+    if change := result["momentum_change"]:
         yield "momentum change", f"{_text(change['angular'])} N·m·s, {_text(change['linear'])} N·s"
-    for event in told["events"]:
+    for event in result["events"]:
         yield f"at {event['time']:g} s", event["what"]
-    if told["folder"]:
-        yield f"in {told['folder']}", ", ".join(told["files"])
+    if result["folder"]:
+        yield f"in {result['folder']}", ", ".join(result["files"])
 
 
 def _text(x: float | None) -> str:
     return "not finite" if x is None else f"{x:.3g}"
 
 
-def _show(told: Summary) -> None:
+def _show(result: Summary) -> None:
     """Print the table of a summary."""
     from rich import box
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
 
-    table = Table(title=escape(told["title"]), title_justify="left", box=box.SIMPLE_HEAD)
+    table = Table(title=escape(result["title"]), title_justify="left", box=box.SIMPLE_HEAD)
     table.show_header, table.show_edge, table.padding = False, False, (0, 2, 0, 0)
-    for cells in rows(told):
+    for cells in rows(result):
         table.add_row(*map(escape, cells))
     console = Console(highlight=False)
     console.print(table)
-    if not told["folder"]:
+    if not result["folder"]:
         console.print("[dim]Nothing was written: say --output DIR to keep it.[/]")
 
 
@@ -315,22 +315,22 @@ def _late(scenario: Scenario) -> list[str]:
 
 
 def _written(
-    scenario: Scenario, motion: pp.Trajectory, told: Summary, folder: Path, force: bool,
+    scenario: Scenario, motion: pp.Trajectory, result: Summary, folder: Path, force: bool,
     *, pictures: bool = True,
 ) -> list[str]:  # fmt: skip
     """Write all files, whose names are added to the summary; returns one sentence for each that was
     left out, with the reason."""
     notes: list[str] = []
-    told["folder"] = str(folder)
+    result["folder"] = str(folder)
     with filled(folder, force) as draft:
         for form in scenario.output.formats:
             motion.save(draft / f"trajectory.{form}")
         (draft / "scenario.toml").write_bytes(scenario.content)
         figures = _figures(scenario, motion, draft, notes) if pictures else {}
         if scenario.output.report and pictures:
-            _report(scenario, motion, told, figures, draft / "report.html")
-        told["files"] = sorted([*(f.name for f in draft.iterdir()), "summary.json"])
-        text = json.dumps(told, indent=2, ensure_ascii=False, allow_nan=False)
+            _report(scenario, motion, result, figures, draft / "report.html")
+        result["files"] = sorted([*(f.name for f in draft.iterdir()), "summary.json"])
+        text = json.dumps(result, indent=2, ensure_ascii=False, allow_nan=False)
         (draft / "summary.json").write_text(text, encoding="utf-8")
     return notes
 
@@ -359,21 +359,21 @@ def _figures(
 def _report(
     scenario: Scenario,
     motion: pp.Trajectory,
-    told: Summary,
+    result: Summary,
     figures: dict[str, Figure],
     path: Path,
 ) -> None:
     """Write the report as HTML."""
     from phipsi.view.report import Report
 
-    page = Report(told["title"], f"Scenario {scenario.name}, robot {told['robot']}")
+    page = Report(result["title"], f"Scenario {scenario.name}, robot {result['robot']}")
     for paragraph in scenario.document.about.strip().split("\n\n"):
         page.paragraph(paragraph)
     goals = {f"goal of {frame}": goal.pose for frame, goal in scenario.goals.items()}
     page.heading("The motion").animation(
         {scenario.name: motion}, frames=scenario.frames, targets=goals
     )
-    lines = [row for row in rows(told) if not row[0].startswith("in ")]
+    lines = [row for row in rows(result) if not row[0].startswith("in ")]
     page.heading("How it ended").table(["quantity", "value"], lines)
     for what, figure in figures.items():
         page.figure(figure, alt=f"{what} over time", caption=what)

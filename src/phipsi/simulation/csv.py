@@ -144,9 +144,9 @@ def read(file: BinaryIO, robot: Robot, make: type[T]) -> T:
     stored = header.index("potential_energy [J]") if "potential_energy [J]" in header else None
     if stored is None or not q.size:
         return motion
-    told = table[..., stored - layout.axes - 1]  # which of both potential energies was written?
+    energy = table[..., stored - layout.axes - 1]  # tells whether springs acted
     without = replace(motion, passive=False)
-    gaps = [np.abs(x.potential_energy - told).max() for x in (motion, without)]
+    gaps = [np.abs(x.potential_energy - energy).max() for x in (motion, without)]
     return motion if gaps[0] <= gaps[1] else without
 
 

@@ -272,11 +272,11 @@ class Simulator:
         q, v, _, kept = self._advance(phase, controller, values, memory, p, 0, self.clock.samples)
         segment = Segment(phase, controller, values, 0, q, v, kept)
         t = self.clock.time(np.arange(self.clock.samples + 1))
-        told = self._observed(segment) if signals else {}
-        tau = told.pop("tau", np.broadcast_to(np.nan, v.shape))
+        observed = self._observed(segment) if signals else {}
+        tau = observed.pop("tau", np.broadcast_to(np.nan, v.shape))
         return Trajectory(
-            self.robot, t, q, v, tau, signals=told, method=self.options.method, dt=self.clock.dt,
-            passive=phase.plant.passive,
+            self.robot, t, q, v, tau, signals=observed, method=self.options.method,
+            dt=self.clock.dt, passive=phase.plant.passive,
         )  # fmt: skip
 
     # ---- results -------------------------------------------------------------------------------
@@ -296,9 +296,9 @@ class Simulator:
     ) -> Trajectory:
         """The trajectory of all segments; of two samples at one time the later, after the event."""
         parts = merged(segments)
-        told = [self._observed(segment) for segment in parts]
-        names = dict.fromkeys(name for part in told for name in part)
-        signals = {name: joined(name, told, parts) for name in names}
+        observed = [self._observed(segment) for segment in parts]
+        names = dict.fromkeys(name for own in observed for name in own)
+        signals = {name: joined(name, observed, parts) for name in names}
         t = self.clock.time(np.concatenate([segment.numbers for segment in parts]))
         q = np.concatenate([segment.q for segment in parts], axis=-2)
         v = np.concatenate([segment.v for segment in parts], axis=-2)

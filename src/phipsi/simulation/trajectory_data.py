@@ -35,7 +35,7 @@ class TrajectoryData:
     frames: Mapping[str, Annotated[Array, "samples 4 4"]] = field(default_factory=dict[str, Array])
     """Poses of the frames asked for, (…, N, 4, 4); `frame` gives that of any."""
     signals: Mapping[str, Array] = field(default_factory=dict[str, Array])
-    """What the controller and closures reported, (…, N) or (…, N, k)."""
+    """Signals of the controller and forces of closures, (…, N) or (…, N, k)."""
     units: Mapping[str, str] = field(default_factory=dict[str, str])
     """The units of signals, where known."""
     events: tuple[tuple[float, str], ...] = ()
