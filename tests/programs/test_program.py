@@ -146,9 +146,9 @@ def test_kernels() -> None:
     single = pp.forward_dynamics.compile(ROBOT, dtype="float32")(S.q, S.v, S.tau)
     assert single.dtype == np.float32
     with pytest.raises(ValueError, match="dtype 'float16' is not one of"):
-        pp.forward_dynamics.compile(ROBOT, dtype="float16")
+        pp.forward_dynamics.compile(ROBOT, dtype="float16")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="backend 'abacus' is not in this version"):
-        pp.forward_dynamics.compile(ROBOT, backend="abacus")
+        pp.forward_dynamics.compile(ROBOT, backend="abacus")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="one thread"):
         pp.forward_dynamics.compile(ROBOT, backend="numpy", threads=4)
     with pytest.raises(TypeError, match="has no argument 'speed'"):
@@ -273,7 +273,7 @@ def test_show_at_every_stage() -> None:
         "outward", "inward", "outward"]  # fmt: skip
     assert "forward_dynamics = [" in pp.forward_dynamics.show(ROBOT, stage="graph")
     with pytest.raises(ValueError, match="stage 'soup' is not in this version"):
-        pp.forward_dynamics.show(ROBOT, stage="soup")
+        pp.forward_dynamics.show(ROBOT, stage="soup")  # type: ignore[arg-type]
 
 
 def test_a_robot_that_cannot_move_has_empty_results() -> None:

@@ -62,7 +62,7 @@ def tip_force_accelerations(
     >>> np.allclose(a, -pp.mass_matrix_solve(robot, q, torque))
     True
     """
-    if not _by_frame(forces):
+    if not isinstance(forces, Mapping):
         return compute(-(mass.inv @ H @ phi), robot, q, x=forces)
     if not forces:
         return np.zeros(robot.nv)

@@ -22,7 +22,7 @@ import re
 from dataclasses import dataclass, field, fields
 from typing import Annotated, Any, Literal, TypeAlias, get_args
 
-from phipsi.algorithms.inverse_kinematics.problem import ROWS
+from phipsi.algorithms.inverse_kinematics.problem import ROWS, RowsName
 from phipsi.control.composition import PathKind
 from phipsi.model import KINDS, Closure, robots
 from phipsi.model.constraints import CONTACTS
@@ -172,7 +172,7 @@ class Reach(Table):
     frame: Annotated[str, text]
     to: Annotated[str | None, text] = None
     goal: Annotated[PoseSpec | None, POSE] = None
-    rows: Annotated[str, choice(*ROWS)] = "pose"
+    rows: Annotated[RowsName, choice(*ROWS)] = "pose"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,6 +11,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from phipsi.algorithms import close_loops, frame_pose, inverse_kinematics
+from phipsi.algorithms.inverse_kinematics.problem import RowsName
 from phipsi.conventions import WORLD
 from phipsi.model import Builder, Closure, Grasp, Hinge, Loop, Robot, robots
 from phipsi.model.load import load
@@ -277,7 +278,7 @@ def start_state(
 def _reached(robot: Robot, q: Configuration, start: Start) -> Configuration:
     """A configuration near q in which the frames of `start.reach` are at their goals."""
     targets: dict[str, Pose] = {}
-    rows: Mapping[str, str] = {each.frame: each.rows for each in start.reach}
+    rows: dict[str, RowsName] = {each.frame: each.rows for each in start.reach}
     for each in start.reach:
         known_frame(robot, each.frame, each.where / "frame")
         if (each.to is None) == (each.goal is None):

@@ -138,9 +138,10 @@ def observe(
     if closures:
         tau = out["tau"] + loop.plant.loads(robot, q, v)
         rate = loop.plant.stabilisation
-        if all(isinstance(c, Grasp) for c in closures):
+        grasps = [c for c in closures if isinstance(c, Grasp)]
+        if len(grasps) == len(closures):
             held = grasp_dynamics(
-                robot, closures, q, v, tau, external=external, stabilisation=rate, strict=False
+                robot, grasps, q, v, tau, external=external, stabilisation=rate, strict=False
             )
             out |= {"contact_forces": held.forces, "internal_forces": held.internal}
         else:

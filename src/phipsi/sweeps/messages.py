@@ -137,7 +137,7 @@ def scheduled(order: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
             heappush(ready, place[at, receiver])
 
 
-def as_edges(order: Sequence[Edge]) -> tuple[Edge, ...]:
+def as_edges(order: Sequence[Sequence[str]]) -> tuple[Edge, ...]:
     """An order of messages as tuples, or a `TypeError` that says what is wrong with it."""
     if not isinstance(order, (list, tuple)):
         kind = type(order).__name__
@@ -149,7 +149,7 @@ def as_edges(order: Sequence[Edge]) -> tuple[Edge, ...]:
     return tuple((str(sender), str(receiver)) for sender, receiver in order)
 
 
-def checked(robot: Robot, order: Sequence[Edge]) -> tuple[Edge, ...]:
+def checked(robot: Robot, order: Sequence[Sequence[str]]) -> tuple[Edge, ...]:
     """The order, or a `ValueError` if it has not every message between neighbours exactly once."""
     hinges = [
         (h.child, h.parent) for h, p in zip(robot.hinges, robot.parents, strict=True) if p >= 0
