@@ -19,6 +19,7 @@ PACKAGES = {
     "phipsi.control": "controllers",
     "phipsi.interop": "other libraries",
     "phipsi.scenarios": "scenario files",
+    "phipsi.operators": "the operator algebra",
     "phipsi.simulation": "simulations",
     "phipsi.view": "pictures",
     "phipsi.interop.jax": "JAX",
