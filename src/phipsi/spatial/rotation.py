@@ -258,7 +258,7 @@ def normalize(q: Quaternion) -> tuple[Any, ...]:
     return tuple(x * n for x in q)
 
 
-def exp(w: Vector) -> tuple[Any, ...]:
+def exp(w: Scalars) -> tuple[Any, ...]:
     """The unit quaternion of the rotation vector w [rad]."""
     t2 = w[0] * w[0] + w[1] * w[1] + w[2] * w[2]
     small = t2 < SMALL
