@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Annotated, Any, Union, get_args, get_origin
 
 import numpy as np
+from beartype import BeartypeConf
 from beartype.door import is_bearable
 
 from phipsi.compile import as_host_array, current, on_device
@@ -26,6 +27,10 @@ from phipsi.typing import Shape, axes
 
 PACKAGES = ("phipsi", *(f"phipsi.{p}" for p in ("control", "interop", "scenarios", "simulation")))
 EXTRAS = ("jax", "torch")
+WARNING = ("Builder.build", "rebase")
+"""Functions that warn at the line that calls them: a wrapper would be that line."""
+TOWER = BeartypeConf(is_pep484_tower=True)
+"""An int is a float, as for type checkers."""
 
 
 class Declared:
@@ -73,8 +78,9 @@ class Declared:
     ) -> list[tuple[int, ...]]:
         """The batches of the arrays in a value that is of the declared type."""
         value = as_host_array(value) if on_device(value) else value
-        shape = axes(hint)
-        fits = is_bearable(value, hint) or (shape == () and isinstance(value, np.generic))
+        value = value.item() if isinstance(value, np.generic) and axes(hint) is None else value
+        scalar = axes(hint) == () and isinstance(value, np.generic)
+        fits = scalar or is_bearable(value, hint, conf=TOWER)
         assert hint is None or fits, f"{self.name}: {what} is {value!r}, declared {hint}"
         return [
             self._batch(where, x, declared, sizes)
@@ -101,7 +107,7 @@ def _arrays(what: str, value: Any, hint: Any) -> Iterator[tuple[str, Any, Shape]
     for member in members:
         shape, inner = axes(member), getattr(member, "__origin__", object)
         if get_origin(member) is Annotated and shape is not None:
-            if is_bearable(value, inner) and not _are_names(value):
+            if is_bearable(value, inner, conf=TOWER) and not _are_names(value):
                 yield what, value, shape
                 return
         elif get_origin(member) is not None and isinstance(value, Mapping):
@@ -121,8 +127,10 @@ def _fields(owner: type) -> dict[str, Any]:
 
 def _kind(x: Any) -> Any:
     """What is the same of values that are checked in the same way."""
-    if isinstance(x, (str, Robot)):
+    if isinstance(x, str):
         return x
+    if isinstance(x, Robot):
+        return Robot, *(getattr(x, size) for size in ROBOT_SIZES)
     if isinstance(x, (list, tuple)):
         return (type(x), *map(_kind, x))
     if isinstance(x, Mapping):
@@ -154,6 +162,8 @@ def install() -> None:
     """Check every call from now on."""
     _programs()
     for name, function in _public_functions():
+        if name in WARNING:
+            continue
         new = checked(name, function)
         for module in [m for n, m in sys.modules.items() if n.partition(".")[0] == "phipsi"]:
             for attribute, value in list(vars(module).items()):
@@ -187,5 +197,6 @@ def _public_functions() -> Iterator[tuple[str, types.FunctionType]]:
             elif isinstance(value, type) and value not in seen:
                 seen.add(value)
                 for attribute, method in list(vars(value).items()):
-                    if isinstance(method, types.FunctionType) and not attribute.startswith("_"):
-                        setattr(value, attribute, checked(f"{name}.{attribute}", method))
+                    own, qualified = not attribute.startswith("_"), f"{name}.{attribute}"
+                    if isinstance(method, types.FunctionType) and own and qualified not in WARNING:
+                        setattr(value, attribute, checked(qualified, method))

@@ -49,6 +49,8 @@ class NestedSequence(Protocol[T_co]):
     def __contains__(self, x: object, /) -> bool: ...
     def __iter__(self, /) -> Iterator[T_co | NestedSequence[T_co]]: ...
     def __reversed__(self, /) -> Iterator[T_co | NestedSequence[T_co]]: ...
+    def count(self, value: Any, /) -> int: ...
+    def index(self, value: Any, /) -> int: ...
 
 
 class TracedReal(Protocol):
@@ -78,7 +80,9 @@ Real: TypeAlias = float | TracedReal
 Array: TypeAlias = NDArray[Any]
 """An array of numbers, which may be traced."""
 
-ArrayLike: TypeAlias = Array | SupportsArray | float | NestedSequence[float | SupportsArray]
+ArrayLike: TypeAlias = (
+    Array | SupportsArray | float | NestedSequence[float] | NestedSequence[SupportsArray]
+)
 """Numbers: an array of any library, nested lists, or one number."""
 
 # ---- results ------------------------------------------------------------------------------------
