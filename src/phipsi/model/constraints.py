@@ -164,7 +164,7 @@ class Loop(Closure):
 
     @cached_property
     def _axes(self) -> tuple[Vector, ...]:
-        row = KINDS[cast(str, self.free)]
+        row = KINDS[cast("HingeName", self.free)]
         return validate.axes(str(self), row, AXES[row.axes] if self.axis is None else self.axis)
 
     def forces(self, X: Transform) -> tuple[Force, ...]:
@@ -247,7 +247,7 @@ class Contact:
 ContactName = Literal["rigid", "point", "soft_finger", "line", "sliding_plane", "rolling"]
 """The names of contacts: the keys of CONTACTS."""
 
-CONTACTS: Mapping[str, Contact] = MappingProxyType(
+CONTACTS: Mapping[ContactName, Contact] = MappingProxyType(
     {
         "rigid": Contact((0, 1, 2, 3, 4, 5), "a firm grip", pulls=True),
         "point": Contact((3, 4, 5), "a point with friction"),

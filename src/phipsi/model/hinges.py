@@ -255,7 +255,7 @@ def _turning(name: HingeName) -> HingeKind:
     )  # fmt: skip
 
 
-KINDS: dict[str, HingeKind] = {
+KINDS: dict[HingeName, HingeKind] = {
     row.name: row
     for row in (
         HingeKind(

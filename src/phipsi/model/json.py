@@ -123,11 +123,11 @@ def _hinge_row(h: Hinge) -> dict[str, Any]:
 def _hinge(row: _Object) -> Hinge:
     """The hinge that a JSON object describes."""
     name, kind_name = row.name(), row.name("kind")
-    kind = KINDS.get(kind_name)
-    if kind is None:
+    if kind_name not in KINDS:
         raise ModelError(
             f"{row.where}.kind is {untrusted.quoted(kind_name)}; known are {', '.join(KINDS)}"
         )
+    kind = KINDS[kind_name]
     parent, child = row.name("parent"), row.name("child")
     placement = row.placement()
     axes = tuple(

@@ -163,7 +163,7 @@ def four_bar() -> Robot:
     >>> q, v, _ = pp.close_loops(robot, loops, *robot.random_state(0))
     >>> a, forces, *_ = pp.closed_chain_dynamics(robot, loops, q, v, np.zeros(3))
     >>> a.shape, forces.shape
-    ((3,), (2,))
+    ((3,), (1, 6))
     """
     rows = (  # body, parent, hinge, end, effort
         ("crank", "world", (0.0, 0.0, 0.0), (0.0, 0.0, 0.1), 20.0),
