@@ -13,6 +13,7 @@ import phipsi as pp
 from benchmarks.measure import Contestant, Effort, race, timed
 from benchmarks.tables import Aim, Column, Section, at_least
 from phipsi.cli.peers import tree_spec
+from phipsi.simulation import MethodName
 
 ROBOTS, STEPS, DT = 4096, 1000, 1e-3
 THEIRS = 64
@@ -58,10 +59,12 @@ def rollouts(effort: Effort) -> Section:
     os.environ["PHIPSI_NUM_THREADS"] = "1"
     try:
         found = []
-        for method, bound in (("rk4", 15.0), ("rk4-mk", None), ("euler", None)):
+        rows: list[tuple[MethodName, float | None]]
+        rows = [("rk4", 15.0), ("rk4-mk", None), ("euler", None)]
+        for method, bound in rows:
             effort.say(method)
 
-            def run(method: str = method) -> pp.Trajectory:
+            def run(method: MethodName = method) -> pp.Trajectory:
                 return pp.rollout(
                     robot, q, v, servo, duration=STEPS * DT, dt=DT, method=method,
                     parameters=parameters, actuators=False,

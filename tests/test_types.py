@@ -14,7 +14,6 @@ import pytest
 import phipsi as pp
 from phipsi import conventions
 from phipsi.compile import BACKENDS, BackendName
-from phipsi.simulation import ADAPTIVE, COORDINATES, METHODS
 from phipsi.typing import Array
 from tests.any_parameters import counted
 

@@ -20,6 +20,7 @@ import numpy as np
 
 import phipsi as pp
 from benchmarks.gpu.limits import found, median
+from phipsi.compile import Dtype
 
 LINKS = 100
 SYMMETRIC = np.triu_indices(6)
@@ -183,7 +184,7 @@ STEPS: dict[Any, dict[str, int]] = {
 DRIVER = Path(__file__).with_name("chain.cu")
 
 
-def text(dtype: str, links: int) -> str:
+def text(dtype: Dtype, links: int) -> str:
     """The CUDA text."""
     T, robot = {"float32": "float", "float64": "double"}[dtype], pp.robots.double_pendulum()
     parts = []
@@ -220,12 +221,13 @@ def main() -> None:
     cp = found(parser)
 
     print(f"| free chain of {links} links | dtype | µs | error |\n|---|---|---|---|")
-    for dtype in ("float32", "float64"):
+    dtypes: tuple[Dtype, ...] = ("float32", "float64")
+    for dtype in dtypes:
         for name, seconds, error in measured(cp, links, dtype):
             print(f"| {name} | {dtype} | {1e6 * seconds:.1f} | {error:.0e} |", flush=True)
 
 
-def measured(cp: Any, links: int, dtype: str) -> Iterator[tuple[str, float, float]]:
+def measured(cp: Any, links: int, dtype: Dtype) -> Iterator[tuple[str, float, float]]:
     """What was timed, its seconds on the device and its error."""
 
     def timed(robot: pp.Robot, call: Callable[..., Any]) -> tuple[float, float]:

@@ -12,6 +12,7 @@ import numpy as np
 import phipsi as pp
 from benchmarks.gpu.cases import Case, states
 from benchmarks.gpu.limits import instructions, median
+from phipsi.compile import Dtype
 from phipsi.compile.cuda_code import OPTIONS, compiled
 from phipsi.compile.to_cuda import NAME
 
@@ -24,7 +25,7 @@ class Rate:
     """One robot in one precision."""
 
     name: str
-    dtype: str
+    dtype: Dtype
     rate: float
     """Evaluations a second."""
     error: float
@@ -46,7 +47,7 @@ class Rate:
         return not self.typical < {"float32": 1e-4, "float64": 1e-12}[self.dtype]
 
 
-def rate(cp: Any, case: Case, dtype: str, batch: int) -> Rate:
+def rate(cp: Any, case: Case, dtype: Dtype, batch: int) -> Rate:
     """Measure one."""
     robot = case.robot
     start = time.perf_counter()

@@ -290,7 +290,7 @@ def test_robots_that_are_too_large_are_refused() -> None:
 
 def test_kinds_that_are_none_are_refused() -> None:
     with pytest.raises(ValueError, match=r"^kind 'third' is not one of first, second$"):
-        pp.christoffel(pp.robots.double_pendulum(), np.zeros(2), kind="third")
+        pp.christoffel(pp.robots.double_pendulum(), np.zeros(2), kind="third")  # type: ignore[arg-type]
 
 
 # ---- what is easily overlooked ------------------------------------------------------------------

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 
 import phipsi as pp
+from phipsi.algorithms.diagonalized import RootKind
+from phipsi.algorithms.mass_matrix import Factor
 from phipsi.operators.algebra import symbols as o
 from phipsi.operators.dense import matrix, system
 from phipsi.spatial import Pivot
@@ -35,7 +37,8 @@ forms = pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 some = pytest.mark.parametrize(
     ("robot", "form"), [*zip(ROBOTS.values(), FORMS.values(), strict=True)], ids=FORMS
 )
-roots = pytest.mark.parametrize("root", ["cholesky", "symmetric"])
+ROOTS: tuple[RootKind, ...] = get_args(RootKind)
+roots = pytest.mark.parametrize("root", ROOTS)
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -115,8 +118,11 @@ def test_round_trips_energy_and_power(robot: pp.Robot, form: dict[str, Any]) -> 
 def test_the_lower_root_is_that_of_the_square_root_product() -> None:
     robot = random_forest(5, 5)
     s = State(robot)
-    for program, factor in ((pp.applied_moments, "m"), (pp.total_rates, "m*"),
-                            (pp.working_moments, "l"), (pp.joint_rates, "l*")):  # fmt: skip
+    programs: dict[Factor, Any] = {
+        "m": pp.applied_moments, "m*": pp.total_rates,
+        "l": pp.working_moments, "l*": pp.joint_rates,
+    }  # fmt: skip
+    for factor, program in programs.items():
         expected = pp.mass_matrix_sqrt_product(robot, s.q, s.w, factor=factor)
         close(program(robot, s.q, s.w), expected, 1e-12)
 
@@ -129,7 +135,7 @@ def test_the_lower_root_is_that_of_the_square_root_product() -> None:
 def test_coriolis_terms_do_no_work(robot: pp.Robot) -> None:
     """ν*C_ν = 0 for both roots, ξ*C_ξ = ½ξ*Ḋξ; gravity is no part of them."""
     s = State(robot)
-    for root in ("cholesky", "symmetric"):
+    for root in ROOTS:
         nu = pp.total_rates(robot, s.q, s.v, root=root)
         C = pp.diagonal_coriolis(robot, s.q, nu, root=root)
         workless(nu, C)
@@ -141,7 +147,7 @@ def test_coriolis_terms_do_no_work(robot: pp.Robot) -> None:
 
 @robots
 @roots
-def test_coriolis_terms_by_their_definition(robot: pp.Robot, root: str) -> None:
+def test_coriolis_terms_by_their_definition(robot: pp.Robot, root: RootKind) -> None:
     """C_ν = ℓC − ṁ*β, ṁ by differences: valid for every hinge and every root."""
     s = State(robot)
     nu = pp.total_rates(robot, s.q, s.v, root=root)
@@ -264,11 +270,11 @@ def test_every_hinge_kind(kind: str) -> None:
         robot = random_forest(7, n, kinds=(kind,), branching=False, armature=armature)
         s = State(robot)
         qdd = pp.forward_dynamics(robot, s.q, s.v, s.tau)
-        for root in ("cholesky", "symmetric")[: robot.hinges[0].kind.nv]:
+        for root in ROOTS[: robot.hinges[0].kind.nv]:
             nu = pp.total_rates(robot, s.q, s.v, root=root)
             found = pp.diagonal_forward_dynamics(robot, s.q, nu, s.tau, root=root)
 
-            def rates(q: Any, v: Any, robot: pp.Robot = robot, root: str = root) -> Any:
+            def rates(q: Any, v: Any, robot: pp.Robot = robot, root: RootKind = root) -> Any:
                 return pp.total_rates(robot, q, v, root=root)
 
             close(found, along(robot, s.q, s.v, qdd, rates), 1e-8)
@@ -482,4 +488,4 @@ def test_roots_where_nothing_is_felt() -> None:
 def test_roots_are_named_even_where_there_is_none() -> None:
     robot = pp.robots.double_pendulum()
     with pytest.raises(ValueError, match="root 'bogus' is not one of cholesky, symmetric"):
-        pp.total_rates(robot, np.zeros(2), np.zeros(2), normalized=False, root="bogus")
+        pp.total_rates(robot, np.zeros(2), np.zeros(2), normalized=False, root="bogus")  # type: ignore[arg-type]

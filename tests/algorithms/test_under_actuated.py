@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 
 import phipsi as pp
+from phipsi.conventions import Reference
 from phipsi.operators.algebra import symbols as o
 from phipsi.operators.algebra.system import WEIGHTS
 from phipsi.operators.dense import matrix, system
@@ -438,7 +439,7 @@ def test_truth_is_the_same_on_every_way(monkeypatch: pytest.MonkeyPatch) -> None
         inside(robot, s.q)
     for odd in (None, {"slide0"}, np.array(["a", "b"]), ["joint0", 1]):
         with pytest.raises(TypeError, match="active needs truth values or names of hinges, got"):
-            pp.active_mass_matrix(robot, s.q, odd)
+            pp.active_mass_matrix(robot, s.q, odd)  # type: ignore[arg-type]
 
 
 # ---- in programs, number types, loops, costs ----------------------------------------------------
@@ -620,7 +621,7 @@ def test_blocks_and_jacobians_by_elimination(robot: pp.Robot) -> None:
 
 @references
 @pytest.mark.parametrize("robot", [ROBOTS["tree"], ROBOTS["bare"]], ids=["tree", "bare"])
-def test_references(robot: pp.Robot, reference: str) -> None:
+def test_references(robot: pp.Robot, reference: Reference) -> None:
     """J_G = J_a + J_pJ_D in every reference."""
     s = State(robot, (2,))
     J = pp.jacobian(robot, s.q, FRAME, reference=reference)
@@ -636,7 +637,9 @@ def test_frames_on_the_world_do_not_move() -> None:
     builder = ROBOTS["tree"].edit()
     robot = builder.frame("post", "world", position=(1, 2, 3), rpy=(0.1, 0.2, 0.3)).build()
     s = State(robot)
-    for frame, reference in (("post", "local"), ("post", "aligned"), ("world", "world")):
+    cases: list[tuple[str, Reference]]
+    cases = [("post", "local"), ("post", "aligned"), ("world", "world")]
+    for frame, reference in cases:
         at = frame, s.active
         J_G = pp.generalized_jacobian(robot, s.q, *at, reference=reference)
         assert (J_G == np.zeros((6, robot.nv))).all()
@@ -648,7 +651,7 @@ def test_frames_on_the_world_do_not_move() -> None:
 
 @references
 @pytest.mark.parametrize("base", ["free", "space_arm"])
-def test_free_flyers_beside_pinocchio(base: str, reference: str) -> None:
+def test_free_flyers_beside_pinocchio(base: str, reference: Reference) -> None:
     """J_D = −𝓜_pp⁻¹𝓜_pa and J_G = J_a + J_pJ_D with their 𝓜 and J, the base passive."""
     robot, s = peer(base).robot, peer(base).s
     roots = [h.name for h, p in zip(robot.hinges, robot.parents, strict=True) if p < 0]
@@ -670,9 +673,12 @@ def test_frame_accelerations_are_derivatives_of_velocities(robot: pp.Robot) -> N
     s = State(robot)
     frames = ("tool", FRAME)
     for frame in frames:
-        for reference, classical in (("local", False), ("world", False), ("aligned", True)):
+        views: dict[Reference, bool] = {"local": False, "world": False, "aligned": True}
+        for reference, classical in views.items():
 
-            def velocity(q: Any, v: Any, frame: str = frame, reference: str = reference) -> Any:
+            def velocity(
+                q: Any, v: Any, frame: str = frame, reference: Reference = reference
+            ) -> Any:
                 return pp.frame_velocity(robot, q, v, frame, reference=reference)
 
             found = pp.frame_acceleration(
@@ -695,10 +701,11 @@ def test_frame_accelerations_are_derivatives_of_velocities(robot: pp.Robot) -> N
     ids=ROBOTS,
 )
 def test_accelerations_are_linear_in_the_active_ones(
-    robot: pp.Robot, reference: str, classical: bool
+    robot: pp.Robot, reference: Reference, classical: bool
 ) -> None:
     """α = J_Gβ̇_a + drift and β̇_p = J_Dβ̇_a + drift, the motion by dense elimination."""
-    s, frame, seen = State(robot), FRAME, {"reference": reference}
+    s, frame = State(robot), FRAME
+    seen: dict[str, Reference] = {"reference": reference}
     unread = np.where(s.active, np.nan, s.tau)
     drift = pp.drift_accelerations(
         robot, s.q, s.v, unread, frame, s.active, external=s.external, classical=classical, **seen
@@ -820,8 +827,14 @@ def test_swinging_joints_keep_momentum(base: str, moving: bool) -> None:
 def test_manipulability_is_the_singular_values_of_the_dense_jacobian(robot: pp.Robot) -> None:
     s, frame = State(robot, (3,)), FRAME
     J = pp.jacobian(robot, s.q, frame, reference="aligned")
-    for rows, own in ((None, range(6)), ("angular", range(3)), ("linear", range(3, 6)),
-                      ((5, 0), (5, 0)), ([2], [2])):  # fmt: skip
+    cases: list[Any] = [
+        (None, range(6)),
+        ("angular", range(3)),
+        ("linear", range(3, 6)),
+        ((5, 0), (5, 0)),
+        ([2], [2]),
+    ]
+    for rows, own in cases:
         found = pp.manipulability(robot, s.q, frame, s.active, rows=rows, reference="aligned")
         m = len(own)
         assert found.rates.shape == (3, m, robot.nv) and found.directions.shape == (3, m, m)

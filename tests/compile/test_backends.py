@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import numpy as np
 import pytest
 
 import phipsi as pp
-from phipsi.compile import BACKENDS, Graph, Recalled
+from phipsi.compile import BACKENDS, BackendName, Graph, Recalled
 from phipsi.compile.backend import Backend, Executable
 from phipsi.compile.interpret import run
 from phipsi.compile.signature import Signature
@@ -53,8 +55,12 @@ def mirror(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(BACKENDS, "mirror", Mirror())
 
 
+def test_the_type_of_names_lists_the_table() -> None:
+    assert {*get_args(BackendName), "mirror"} == set(BACKENDS)
+
+
 def test_a_row_is_all_that_a_new_backend_needs() -> None:
-    kernel = pp.forward_dynamics.compile(ROBOT, backend="mirror")
+    kernel = pp.forward_dynamics.compile(ROBOT, backend="mirror")  # type: ignore[arg-type]
     q, v = ROBOT.random_state(0, (5,))
     expected = pp.forward_dynamics(ROBOT, q, v, np.ones((5, 2)))
     np.testing.assert_allclose(kernel(q, v, np.ones((5, 2))), expected, rtol=1e-13)
@@ -65,8 +71,8 @@ def test_a_row_is_all_that_a_new_backend_needs() -> None:
 
 def test_its_rules_and_its_text_are_its_own() -> None:
     with pytest.raises(ValueError, match="the mirror backend has float64 only"):
-        pp.forward_dynamics.compile(ROBOT, backend="mirror", dtype="float32")
+        pp.forward_dynamics.compile(ROBOT, backend="mirror", dtype="float32")  # type: ignore[arg-type]
     graph = pp.mass_matrix.graph(ROBOT)
     assert BACKENDS["mirror"].source(graph) == f"{graph.operations} operations, backwards"
     with pytest.raises(ValueError, match=r"'mirrors' is not in this version; there is .* mirror"):
-        pp.forward_dynamics.compile(ROBOT, backend="mirrors")
+        pp.forward_dynamics.compile(ROBOT, backend="mirrors")  # type: ignore[arg-type]

@@ -115,10 +115,10 @@ def test_in_emulation(check: Callable[[Any], None], backend: Any) -> None:
 def test_code_is_kept_on_disk(backend: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A second kernel of the same graph is neither traced nor compiled."""
     q = backend.asarray(np.zeros((2, 2)))
-    first = pp.mass_matrix.compile(PENDULUM, backend="cuda")(q)
+    first: Any = pp.mass_matrix.compile(PENDULUM, backend="cuda")(q)
     monkeypatch.delattr(cuda_code, "compiled")
-    again = pp.mass_matrix.compile(PENDULUM, backend="cuda")
-    np.testing.assert_array_equal(again(q).get(), first.get())
+    again: Any = pp.mass_matrix.compile(PENDULUM, backend="cuda")(q)
+    np.testing.assert_array_equal(again.get(), first.get())
     assert "whole" not in again.code.__dict__
 
 

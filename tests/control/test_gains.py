@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
 
 import phipsi as pp
 from phipsi import control as c
+from phipsi.control.tasks import ROWS, Rows
 
 PUMA, SPACE = pp.robots.puma560(), pp.robots.space_arm()
 Q, V = PUMA.random_state(0)
@@ -88,3 +89,7 @@ def test_what_has_no_target_or_takes_no_help_is_refused() -> None:
         c.on_path(c.rate_feedback)
     with pytest.raises(TypeError, match="assisted: pose_feedback takes no 'active'"):
         c.assisted(c.pose_feedback, c.thrusters)
+
+
+def test_every_name_of_rows_is_in_the_table() -> None:
+    assert get_args(Rows) == tuple(ROWS)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import phipsi as pp
+from phipsi.programs.source import Language
 from tests.model.urdf_files import URDFS
 
 HERE = Path(__file__).parent
@@ -62,7 +63,8 @@ def texts() -> Iterator[tuple[Path, str]]:
         text = str(getattr(pp, name).graph(chain))
         body = re.sub(r"^(%\d+ = %\d+\[\d+\]|\w+ = \[.*\])\n?", "", text, flags=re.M)
         yield HERE / f"{name}_looped.txt", _rounded(body)
-    for language, ending in (("c", "c"), ("cuda", "cu")):
+    languages: list[tuple[Language, str]] = [("c", "c"), ("cuda", "cu")]
+    for language, ending in languages:
         source = pp.forward_dynamics.source(robot("double_pendulum"), language=language)
         yield HERE / f"forward_dynamics.{ending}", _rounded(source)
 

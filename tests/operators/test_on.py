@@ -11,6 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import phipsi as pp
+from phipsi.algorithms.mass_matrix import Factor
 from phipsi.operators import *
 from phipsi.operators import Expression, SpaceError
 from phipsi.operators.algebra.expression import Inverse, walk
@@ -183,7 +184,7 @@ def test_algorithms_are_their_expressions(name: str, robot: pp.Robot) -> None:
 
 
 @pytest.mark.parametrize("factor", ["m", "m*", "l", "l*"])
-def test_roots_are_their_expressions(factor: str) -> None:
+def test_roots_are_their_expressions(factor: Factor) -> None:
     robot = random_forest(8, 6)
     s = State(robot, (3,))
     program, written = pp.mass_matrix_sqrt_product, by_hand.mass_matrix_sqrt_product
@@ -327,7 +328,7 @@ def test_errors() -> None:
     with pytest.raises(LoweringError, match="no identity removes the inverse of"):
         (mass + D).inv.on(robot, q)
     with pytest.raises(TypeError, match=r"expression\.on\(robot, q\) @ array"):
-        _ = mass @ np.ones(6)
+        _ = mass @ np.ones(6)  # pyright: ignore[reportOperatorIssue] # refused
     with pytest.raises(LoweringError, match="has no recursion in this version"):
         mass_at("link2").on(robot, q)
     with pytest.raises(ValueError, match="Ṗ depends on the motion: pass the joint rates v"):

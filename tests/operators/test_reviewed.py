@@ -202,7 +202,7 @@ def test_sentences() -> None:
         (lambda: psi_p_tilde.on(ARM, q), ValueError, "needs to know which joints are active"),
         (lambda: P_p_plus.explain(ARM), ValueError, "needs to know which joints are active"),
         (lambda: mass_pp.program(), ValueError, "needs to know which joints are active"),
-        (lambda: mass_pp.program(active=["joint1"]), ValueError, "needs truth values"),
+        (lambda: mass_pp.program(active=["joint1"]), ValueError, "needs truth values"),  # type: ignore[arg-type]
         (lambda: mass_pp.program(active=[True])(ARM, q, []), ValueError, "1 truth values, needs 6"),
         (lambda: mass_pp.on(ARM, q, active=5), TypeError, "needs 6 truth values or names"),
         (lambda: mass_pp.on(ARM, q, active=[0, 1]), ValueError, "needs 6 truth values"),
@@ -218,9 +218,9 @@ def test_sentences() -> None:
         (lambda: mass.on(ARM, q).matvec(np.ones(5)), ValueError, "takes a vector of 6"),
         (lambda: np.nan * mass, TypeError, "a finite number, not by nan"),
         (lambda: mass / 0, ZeroDivisionError, "𝓜 / 0"),
-        (lambda: D ** "x", TypeError, "whole powers"),
-        (lambda: H @ "phi", TypeError, "text is read by"),
-        (lambda: 1 - H, TypeError, "a number is 2 \\* I"),
+        (lambda: D ** "x", TypeError, "whole powers"),  # type: ignore[operator]
+        (lambda: H @ "phi", TypeError, "text is read by"),  # type: ignore[operator]
+        (lambda: 1 - H, TypeError, "a number is 2 \\* I"),  # type: ignore[operator]
         (lambda: Equation("T", "mass"), TypeError, "read text by Equation.parse"),  # type: ignore[arg-type]
         (lambda: parse(5), TypeError, "needs a text"),  # type: ignore[arg-type]
         (lambda: (J("world") @ mass.inv @ J("world").T).inv.on(ARM, q) @ x,

@@ -10,6 +10,8 @@ import numpy as np
 
 import phipsi as pp
 from phipsi import operators as o
+from phipsi.algorithms.diagonalized import RootKind
+from phipsi.algorithms.mass_matrix import Factor
 from phipsi.spatial import Force, Motion
 from phipsi.spatial import rotation as rot
 from tests.algorithms.test_base_invariant import runge_kutta
@@ -36,7 +38,7 @@ def mass_of(robot: pp.Robot) -> Callable[[np.ndarray], np.ndarray]:
     return lambda q: pp.mass_matrix(robot, q)
 
 
-def product(c: Case, x: np.ndarray, factor: str) -> np.ndarray:
+def product(c: Case, x: np.ndarray, factor: Factor) -> np.ndarray:
     """m, m*, ℓ or ℓ* (of the lower triangular root) times x."""
     return pp.mass_matrix_sqrt_product(c.robot, c.q, x, factor=factor)
 
@@ -513,10 +515,9 @@ def coriolis_recursion() -> Errors:
 @DL.item("Lemma 7.1", "ν*C_ν = 0: Coriolis forces do no work", "diagonal_coriolis")
 def workless() -> Errors:
     """Zero, over |ν||C_ν|; both roots of D."""
-    for c, root in (
-        *((c, "cholesky") for c in (*unloaded(), *arms())),
-        (forests()[1], "symmetric"),
-    ):
+    roots: dict[RootKind, list[Any]]
+    roots = {"cholesky": [*unloaded(), *arms()], "symmetric": [forests()[1]]}
+    for root, c in ((root, c) for root, cases in roots.items() for c in cases):
         nu = pp.total_rates(c.robot, c.q, c.v, root=root)
         C = pp.diagonal_coriolis(c.robot, c.q, nu, root=root)
         yield abs(nu @ C) / (np.linalg.norm(nu) * np.linalg.norm(C))

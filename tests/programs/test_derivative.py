@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 
 import phipsi as pp
+from phipsi.programs.derivative import Mode
 from tests.zoo import MOVING, State, close, forests, random_forest
 
 few = settings(max_examples=max(1, settings().max_examples // 12), deadline=None)
@@ -101,7 +102,7 @@ def test_wrong_names_are_one_sentence() -> None:
     with pytest.raises(ValueError, match="no argument 'p' to be derived by; it has q, v, tau"):
         pp.forward_dynamics.derivative("p")
     with pytest.raises(ValueError, match="mode 'backward' is not one of forward, reverse"):
-        pp.forward_dynamics.derivative("q", mode="backward")
+        pp.forward_dynamics.derivative("q", mode="backward")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="no result 'X'; it has P, D, G"):
         pp.articulated_inertias.derivative("q", of="X")(robot, np.zeros(2))
     with pytest.raises(ValueError, match="external was not given"):
@@ -157,10 +158,11 @@ def test_looped_sweeps_by_numbers_of_the_robot_in_reverse() -> None:
     robot = pp.robots.chain(4)
     total = pp.program(lambda robot, q: np.sum(pp.mass_matrix(robot, q)))
     q = robot.neutral() + 0.1
+    cases: list[tuple[Mode, bool]] = [("forward", True), ("reverse", False)]
     ways = [
         total.derivative("inertia:link3", mode=mode).compile(robot, backend="numpy", unroll=unroll)(
             q
         )
-        for mode, unroll in (("forward", True), ("reverse", False))
+        for mode, unroll in cases
     ]
     close(ways[1], ways[0], 1e-12)

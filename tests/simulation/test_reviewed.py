@@ -11,6 +11,7 @@ import pytest
 
 import phipsi as pp
 from phipsi.control import assisted, on_path, pd_gravity, reaction_mode, thrusters
+from phipsi.simulation import MethodName
 
 STEP: dict[str, Any] = {"duration": 0.1, "dt": 0.01}
 
@@ -40,7 +41,7 @@ def test_nothing_is_caught_across_a_distance():
     loop = pp.Loop("b0", "b1", free=ALONG)
     with pytest.raises(pp.EventError, match="cannot catch each other 2 rad or m apart") as caught:
         pp.simulate(balls(1.0, 1.0), [0.0, 2.0], **STEP, events=[pp.Capture(0.05, [loop])])
-    assert caught.value.trajectory.t[-1] == 0.05
+    assert caught.value.trajectory is not None and caught.value.trajectory.t[-1] == 0.05
     with pytest.raises(pp.EventError, match="cannot let go"):
         pp.simulate(balls(1.0, 1.0), [0.0, 0.0], **STEP, events=[pp.Release(0.05, [loop])])
     with pytest.raises(ValueError, match=r"open at 0\.5 per second"):
@@ -48,7 +49,7 @@ def test_nothing_is_caught_across_a_distance():
 
 
 @pytest.mark.parametrize("method", ["rk4", "dop853", "radau"])
-def test_a_controller_that_is_not_finite_ends_the_simulation(method: str):
+def test_a_controller_that_is_not_finite_ends_the_simulation(method: MethodName):
     def broken(robot: pp.Robot, t: Any) -> Any:
         return np.sqrt(0.055 - t) * np.ones(robot.nv)
 

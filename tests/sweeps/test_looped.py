@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import phipsi as pp
-from phipsi.compile import Graph
+from phipsi.compile import Dtype, Graph
 from phipsi.compile.native import host
 from phipsi.compile.to_llvm import emit
 from phipsi.model.hinges import HingeName
@@ -187,7 +187,8 @@ def test_machine_code_and_single_precision(name: str) -> None:
     fixed = {k: v for k, v in own.items() if not isinstance(v, np.ndarray)}
     called = {k: v for k, v in own.items() if k not in fixed}
     expected = flat(program.compile(robot, backend="numpy", unroll=True, **fixed)(**called))
-    for dtype, tolerance in (("float64", 1e-11), ("float32", 2e-3)):
+    cases: list[tuple[Dtype, float]] = [("float64", 1e-11), ("float32", 2e-3)]
+    for dtype, tolerance in cases:
         kernel = program.compile(robot, dtype=dtype, unroll=False, **fixed)
         for x, y in zip(flat(kernel(**called)), expected, strict=True):
             assert x.dtype == dtype

@@ -7,7 +7,6 @@ indentation, so that a long serial arm is as narrow as a short one.
 from __future__ import annotations
 
 from html import escape
-from typing import cast
 
 import numpy as np
 
@@ -136,7 +135,7 @@ def _name(name: str) -> str:
 def _float(x: Real) -> float:
     """The number as a float, nan if it is traced."""
     try:
-        return float(cast(float, x))
+        return float(x)
     except (TypeError, ValueError):
         return float("nan")
 

@@ -6,7 +6,7 @@ Each raises a `ModelError` whose message is one sentence that names the body or 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import cast, get_args
+from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -260,7 +260,7 @@ def regular(robot: RobotDescription) -> None:
 
 def _principal(body: Body) -> tuple[Floats, float]:
     """The principal moments about the centre of mass, and the scale of their rounding errors."""
-    mass = float(cast(float, body.mass))
+    mass = float(body.mass)
     com = np.asarray(body.inertia.moment, float) / mass if mass > 0 else np.zeros(3)
     central = body.inertia.shifted(rot.scalars(-com))
     moments = np.linalg.eigvalsh(np.asarray(central.J, float))

@@ -40,7 +40,7 @@ def is_dynamic(value: object) -> bool:
     return hasattr(value, "__array__") or on_device(value)
 
 
-def as_array(where: str, value: object) -> Array:
+def as_array(where: str, value: Any) -> Array:
     """Numbers as an array, on the CUDA device if they are on one; `where` begins error messages."""
     return as_device_array(value) if on_device(value) else as_numbers(where, value)
 
@@ -57,7 +57,7 @@ def are_names(value: object) -> bool:
     return isinstance(value, str)
 
 
-def as_truths(where: str, value: object) -> Array:
+def as_truths(where: str, value: Any) -> Array:
     """A mask as an array of truth values. Numbers other than zero are true; integers other than 0
     and 1 are refused, because they look like positions. Arrays on a CUDA device are not checked."""
     if on_device(value):
@@ -71,7 +71,7 @@ def as_truths(where: str, value: object) -> Array:
     return array
 
 
-def common_dtype(values: Iterable[object]) -> Dtype:
+def common_dtype(values: Iterable[Any]) -> Dtype:
     """The number type of the kernel for these arguments. Only arrays count; Python numbers and
     lists are converted to it."""
     arrays: list[Any] = [as_device_array(x) if on_device(x) else x for x in values]

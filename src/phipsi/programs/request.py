@@ -20,6 +20,7 @@ import numpy as np
 
 from phipsi.compile import (
     ArraySpec,
+    BackendName,
     Dtype,
     Graph,
     Kernel,
@@ -99,7 +100,7 @@ class Request:
         return graph, structure
 
     def kernel(
-        self, dtype: Dtype, backend: str | None = None, threads: int | None = None
+        self, dtype: Dtype, backend: BackendName | None = None, threads: int | None = None
     ) -> Kernel[Any]:
         """The kernel that runs the graph."""
         backend = backend or default_backend(dtype)
