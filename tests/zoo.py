@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from hypothesis import strategies as st
 
 import phipsi as pp
 from phipsi.model import KINDS
+from phipsi.model.hinges import HingeName
 
 MOVING = tuple(name for name in KINDS if name != "weld")
 ONE_DOF = ("revolute", "continuous", "prismatic", "helical")
@@ -42,13 +43,13 @@ def random_builder(
     ]
     leaves = set(range(n)) - set(parents)
     for i, p in enumerate(parents):
-        kind = str(rng.choice(kinds))
+        kind = cast("HingeName", str(rng.choice(kinds)))
         bound = p < 0 and roots is not None
         if p < 0 and roots is not None:
-            kind = str(rng.choice(roots))
+            kind = cast("HingeName", str(rng.choice(roots)))
         ghost = massless and not bound and i not in leaves and rng.random() < 0.25
         if ghost:
-            kind = str(rng.choice(ONE_DOF))
+            kind = cast("HingeName", str(rng.choice(ONE_DOF)))
             child = parents.index(i)
             leaves.add(child)  # the next body must have mass
         builder.body(f"body{i}", **({} if ghost else random_inertia(rng)))

@@ -10,6 +10,7 @@ import pytest
 
 import phipsi as pp
 from phipsi.conventions import Reference
+from phipsi.model.hinges import HingeName
 from phipsi.operators.algebra.symbols import H, mass, phi
 from phipsi.operators.dense import matrix, system
 from phipsi.sweeps.messages import scheduled
@@ -301,10 +302,11 @@ def test_decoupled_bodies_follow_the_joints_to_fourth_order() -> None:
     rng = np.random.default_rng(4)
     builder = pp.Builder("tree").body("base", mass=10, inertia=(1, 1.2, 1.5))
     builder.hinge("float", "free", "world", "base")
-    for name, parent, kind in (
+    rows: tuple[tuple[str, str, HingeName], ...] = (
         ("a", "base", "revolute"), ("b", "a", "revolute"), ("c", "a", "prismatic"),
         ("d", "base", "helical"),
-    ):  # fmt: skip
+    )  # fmt: skip
+    for name, parent, kind in rows:
         builder.body(name, mass=2, com=rng.normal(0, 0.2, 3), inertia=(0.3, 0.2, 0.25))
         builder.hinge(f"to {name}", kind, parent, name, position=rng.normal(0, 0.5, 3),
                       axis=rng.normal(size=3), pitch=0.1)  # fmt: skip

@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 
 import phipsi as pp
 from phipsi.model import KINDS
+from phipsi.model.constraints import ContactName
+from phipsi.model.hinges import HingeName
 from phipsi.spatial import rotation as rot
 from tests.algorithms.closures import Dense, across, closing, with_frame
 from tests.zoo import MOVING, State, close, random_forest
@@ -21,7 +23,7 @@ law = settings(max_examples=settings().max_examples // 12)
 CLOSING = tuple(name for name in KINDS if name != "free")
 
 
-def looped(seed: int, kind: str, n: int = 5) -> tuple[pp.Robot, pp.Loop, State]:
+def looped(seed: int, kind: HingeName, n: int = 5) -> tuple[pp.Robot, pp.Loop, State]:
     """A random forest, one closed loop in it, a state that keeps it closed."""
     rng = np.random.default_rng(seed)
     robot = random_forest(seed, n, massless=False, kinds=MOVING)
@@ -46,7 +48,7 @@ def looped(seed: int, kind: str, n: int = 5) -> tuple[pp.Robot, pp.Loop, State]:
 
 @law
 @given(st.integers(0, 10**6), st.sampled_from(CLOSING))
-def test_one_loop_is_the_dense_kkt_solution(seed: int, kind: str) -> None:
+def test_one_loop_is_the_dense_kkt_solution(seed: int, kind: HingeName) -> None:
     robot, loop, s = looped(seed, kind)
     found = pp.closed_chain_dynamics(
         robot, [loop], s.q, s.v, s.tau, external=s.external, strict=False
@@ -198,7 +200,7 @@ def test_loops_are_plain_data() -> None:
 
 
 @pytest.mark.parametrize("contact", ["point", "soft_finger", "rolling"])
-def test_errors_are_of_what_is_held_and_rates_are_their_derivatives(contact: str) -> None:
+def test_errors_are_of_what_is_held_and_rates_are_their_derivatives(contact: ContactName) -> None:
     builder = pp.Builder("two")
     for name in "ab":
         builder.body(name, mass=1.0, inertia=(1, 1, 1)).hinge(name, "free", "world", name)

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 
 import phipsi as pp
 from phipsi.algorithms.kinematics import gram_inverse_product
+from phipsi.model.hinges import HingeName
 from tests.zoo import MOVING, State, close, forests, random_forest
 
 law = settings(max_examples=settings().max_examples // 12)
@@ -96,7 +97,7 @@ def test_a_frame_of_the_world_adds_nothing() -> None:
 
 
 @pytest.mark.parametrize(("links", "kind"), [(100, "revolute"), (70, "spherical"), (80, "planar")])
-def test_loops_over_bodies_invert_the_dense_sum(links: int, kind: str) -> None:
+def test_loops_over_bodies_invert_the_dense_sum(links: int, kind: HingeName) -> None:
     robot = pp.robots.chain(links, kind)
     s, frames = State(robot), ("tool", robot.bodies[links // 2].name)
     weights = random_weights(np.random.default_rng(1), 2)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import phipsi as pp
 from phipsi.model import CONTACTS
+from phipsi.model.constraints import ContactName
 from phipsi.spatial import Transform
 from tests.algorithms.closures import Dense, bases, carry, closing, rows
 from tests.zoo import State, close
@@ -31,7 +32,7 @@ def box(builder: pp.Builder, *, joints: bool = False) -> pp.Builder:
 
 
 def held(
-    seed: int, contacts: list[str], *, shared: bool, joints: bool = False
+    seed: int, contacts: list[ContactName], *, shared: bool, joints: bool = False
 ) -> tuple[pp.Robot, list[pp.Grasp], State]:
     """Seven-axis arms, on one free base or each on the world, that touch an object; a state in
     which every contact holds."""
@@ -71,7 +72,7 @@ def held(
     st.booleans(),
 )
 def test_a_grasp_is_the_dense_kkt_solution(
-    seed: int, contacts: list[str], shared: bool, joints: bool
+    seed: int, contacts: list[ContactName], shared: bool, joints: bool
 ) -> None:
     robot, grasps, s = held(seed, contacts, shared=shared, joints=joints)
     dense = Dense(robot, grasps, s)

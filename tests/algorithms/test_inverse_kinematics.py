@@ -14,6 +14,7 @@ from scipy.spatial.transform import Rotation
 import phipsi as pp
 from phipsi.algorithms.inverse_kinematics.newton import descend
 from phipsi.algorithms.inverse_kinematics.problem import ROWS, RowsName
+from phipsi.model.hinges import HingeName
 from tests.model.urdf_files import URDFS
 from tests.zoo import MOVING, close, forests, random_forest
 
@@ -81,7 +82,7 @@ def test_every_kind_of_hinge_reaches_where_it_has_been(robot: pp.Robot) -> None:
 
 
 @pytest.mark.parametrize("kind", MOVING)
-def test_chains_of_every_kind(kind: str) -> None:
+def test_chains_of_every_kind(kind: HingeName) -> None:
     robot = pp.robots.chain(7, kind)
     q0, X = reachable(robot, "tool", 10)
     found = pp.inverse_kinematics(robot, q0, {"tool": X})

@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 import phipsi as pp
+from phipsi.model.hinges import HingeName
 
 rng = np.random.default_rng(0)
 
 
-def hinged(kind: str, **numbers: Any) -> pp.Robot:
+def hinged(kind: HingeName, **numbers: Any) -> pp.Robot:
     return (
         pp.Builder("one")
         .body("body", 1.0, (0.1, 0.2, 0.3), (1.0, 1.0, 1.0))

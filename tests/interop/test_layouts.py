@@ -9,6 +9,7 @@ import pytest
 import phipsi as pp
 from phipsi.interop import from_mujoco, from_pinocchio, to_mujoco, to_pinocchio
 from phipsi.model import KINDS
+from phipsi.model.hinges import HingeName
 from tests.model.urdf_files import SOUND
 
 pin = pytest.importorskip("pinocchio")
@@ -86,7 +87,7 @@ def test_dynamics_agree_with_pinocchio(name: str, base: Literal["fixed", "free"]
 
 
 @pytest.mark.parametrize("kind", ["planar", "spherical", "free", "universal", "helical"])
-def test_pinocchio_joint_by_joint(kind: str):
+def test_pinocchio_joint_by_joint(kind: HingeName):
     """The pose and the velocity of a body on one joint are the same in both."""
     models = {
         "planar": pin.JointModelPlanar(),

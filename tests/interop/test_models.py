@@ -262,7 +262,7 @@ def test_limits_of_mujoco_are_there_and_off() -> None:
 # ---- what there is no model for -----------------------------------------------------------------
 
 
-def one(kind: str, **options: Any) -> pp.Robot:
+def one(kind: Any, **options: Any) -> pp.Robot:
     axis = options.pop("axis", None)
     builder = pp.Builder("one").body("a", 1.0, inertia=(1, 1, 1)).body("b", 1.0, inertia=(1, 1, 1))
     builder.hinge("root", "revolute", "world", "a", axis=(0, 0, 1))
@@ -291,7 +291,8 @@ def test_what_mujoco_cannot_have_is_said(robot: Any, sentence: str) -> None:
 
 def test_a_kind_of_hinge_that_pinocchio_lacks_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     new = replace(KINDS["cylindrical"], name="telescopic")
-    monkeypatch.setitem(KINDS, "telescopic", new)
+    table: Any = KINDS
+    monkeypatch.setitem(table, "telescopic", new)
     robot = one("telescopic", axis=(0, 0, 1))
     assert np.isfinite(pp.forward_dynamics(robot, *robot.random_state(0), np.ones(3))).all()
     with pytest.raises(pp.ModelError, match="hinge 'h' is telescopic, for which Pinocchio has no"):

@@ -10,6 +10,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from phipsi.model import KINDS, Builder, ModelError, ModelWarning, combine
+from phipsi.model.hinges import HingeName
 from phipsi.spatial import Transform
 
 NAN, INF = float("nan"), float("inf")
@@ -204,7 +205,7 @@ def test_triangle_inequality_is_about_principal_moments_at_the_centre_of_mass() 
 
 
 @pytest.mark.parametrize("kind", ["revolute", "spherical", "free"])
-def test_a_leaf_without_inertia_is_refused(kind: str) -> None:
+def test_a_leaf_without_inertia_is_refused(kind: HingeName) -> None:
     builder = arm().body("dust").hinge("drift", kind, "lower", "dust", axis=Y)
     with pytest.raises(ModelError, match=r"hinge 'drift' moves body 'dust'.*no inertia.*armature"):
         builder.build()

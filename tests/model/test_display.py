@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from html.parser import HTMLParser
+from typing import Any
 
 import pytest
 
@@ -162,7 +163,7 @@ class Unknown:
 
 def test_numbers_that_are_not_known_yet_are_question_marks() -> None:
     robot = robots.double_pendulum()
-    unknown = [Unknown()] * 10
+    unknown: Any = [Unknown()] * 10
     text = tree(robot.with_parameters({"inertia:link2": unknown, "gravity": unknown[:3]}))
     assert "? kg" in text
     assert "gravity (?, ?, ?)" in text

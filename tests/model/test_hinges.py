@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
 import phipsi as pp
-from phipsi.model import KINDS, HingeKind
+from phipsi.model import CONTACTS, KINDS, HingeKind
+from phipsi.model.builder import PER_HINGE, HingeNumbers
+from phipsi.model.constraints import ContactName
+from phipsi.model.hinges import HingeName
 from phipsi.model.validate import axes as checked_axes
 from phipsi.spatial import Transform
 from phipsi.spatial import rotation as rot
@@ -137,15 +140,15 @@ def test_forces_are_what_the_hinge_transmits(kind: HingeKind, seed: int) -> None
 @pytest.mark.parametrize("axis", [*np.eye(3), *-np.eye(3)], ids=str)
 def test_forces_about_a_coordinate_axis_are_coordinate_vectors(axis: np.ndarray) -> None:
     for name in ("revolute", "prismatic", "cylindrical"):
-        h = SimpleNamespace(axes=(rot.scalars(axis.tolist()),), pitch=0.0)
+        h: Any = SimpleNamespace(axes=(rot.scalars(axis.tolist()),), pitch=0.0)
         for f in KINDS[name].forces(h, rot.scalars([0.3] * KINDS[name].nq)):
             assert sorted(map(abs, f.array)) == [0.0] * 5 + [1.0]
 
 
 def test_a_screw_knows_its_whole_turns() -> None:
     kind = KINDS["helical"]
+    h: Any = SimpleNamespace(axes=(rot.scalars([0.6, 0.0, 0.8]),), pitch=-0.02)
     for angle in (-20.0, -3.2, 0.1, 3.2, 50.0):
-        h = SimpleNamespace(axes=(rot.scalars([0.6, 0.0, 0.8]),), pitch=-0.02)
         assert_allclose(float(kind.coordinates(h, kind.pose(h, [angle]))[0]), angle, atol=1e-12)
     h.pitch = 0.0
     assert_allclose(float(kind.coordinates(h, kind.pose(h, [2.0]))[0]), 2.0, atol=1e-15)
@@ -173,14 +176,14 @@ def test_a_non_unit_quaternion_is_the_rotation_of_its_direction() -> None:
     rng = np.random.default_rng(0)
     for name in ("spherical", "free"):
         kind = KINDS[name]
-        q = random_q(kind, rng)
+        h, q = random_hinge(kind, rng), random_q(kind, rng)
         longer = q.copy()
         longer[kind.quaternion :] *= 3.0
-        assert_allclose(pose_matrix(kind, None, longer), pose_matrix(kind, None, q), atol=1e-15)
+        assert_allclose(pose_matrix(kind, h, longer), pose_matrix(kind, h, q), atol=1e-15)
         step = rot.scalars(rng.standard_normal(kind.nv))
         assert_allclose(
-            np.asarray(kind.advance(None, longer, step), float),
-            np.asarray(kind.advance(None, q, step), float),
+            np.asarray(kind.advance(h, longer, step), float),
+            np.asarray(kind.advance(h, q, step), float),
             atol=1e-15,
         )
 
@@ -206,7 +209,7 @@ def test_coordinates_and_forces_of_traced_scalars(kind: HingeKind) -> None:
     @pp.program
     def traced(robot: pp.Robot, x: Any, numbers: Any) -> Any:
         axes = tuple(numbers[3 * i : 3 * i + 3] for i in range(len(h.axes)))
-        own = SimpleNamespace(axes=axes, pitch=numbers[-1])
+        own: Any = SimpleNamespace(axes=axes, pitch=numbers[-1])
         forces = [s for f in kind.forces(own, x) for s in f.array]
         return np.array([*kind.coordinates(own, kind.pose(own, x)), *forces, 0.0], object)
 
@@ -233,3 +236,9 @@ def test_rates_are_those_of_coordinates(kind: HingeKind, seed: int) -> None:
         ]
         if j >= 0:
             assert_allclose([step[j] for step in steps], 0.5 * np.eye(kind.nv)[i], atol=1e-14)
+
+
+def test_types_list_all_names() -> None:
+    assert list(get_args(HingeName)) == list(KINDS)
+    assert list(get_args(ContactName)) == list(CONTACTS)
+    assert set(HingeNumbers.__annotations__) == set(PER_HINGE)

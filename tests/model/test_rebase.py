@@ -10,6 +10,7 @@ import pytest
 
 import phipsi as pp
 from phipsi.model import KINDS
+from phipsi.model.hinges import HingeName
 from tests.agreement.test_hinges import pin
 from tests.zoo import MOVING, State, close, random_forest
 
@@ -157,7 +158,7 @@ def test_accelerations_are_the_rates_of_velocities(seed: int) -> None:
 
 
 @pytest.mark.parametrize("kind", MOVING)
-def test_each_kind_turned_round(kind: str) -> None:
+def test_each_kind_turned_round(kind: HingeName) -> None:
     """Pose and velocity of a hinge from the other side, on a robot of two bodies."""
     robot = flyer(3, 2, kinds=(kind,), branching=False, massless=False)
     s = State(robot, batch=(3,))
@@ -205,7 +206,7 @@ def test_data_of_hinges_go_over() -> None:
     assert r.mimic == pp.Mimic("u", 2.0)
 
 
-def ball(kind: str, **numbers: Any) -> pp.Robot:
+def ball(kind: HingeName, **numbers: Any) -> pp.Robot:
     return (
         pp.Builder("ball")
         .body("a", mass=1, inertia=(1, 1, 1))
@@ -226,7 +227,7 @@ def ball(kind: str, **numbers: Any) -> pp.Robot:
     ],
 )
 def test_what_cannot_be_said_from_the_other_side_is_refused(
-    kind: str, numbers: Any, words: str
+    kind: HingeName, numbers: Any, words: str
 ) -> None:
     with pytest.raises(pp.ModelError, match=words):
         pp.rebase(ball(kind, **numbers), "b")

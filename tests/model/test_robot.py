@@ -17,10 +17,11 @@ from numpy.testing import assert_allclose
 
 import phipsi as pp
 from phipsi.model import KINDS, Builder, Mimic, ModelError, Robot, robots
+from phipsi.model.hinges import HingeName
 from phipsi.spatial import Transform
 from phipsi.spatial import rotation as rot
 
-MOVING = [name for name in KINDS if name != "weld"]
+MOVING: list[HingeName] = [name for name in KINDS if name != "weld"]
 AXES = {0: None, 1: (1, 2, 3), 2: ((1, 0, 0), (0.3, 1, 0))}
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 import phipsi as pp
 from phipsi import operators as o
+from phipsi.model.hinges import HingeName
 from phipsi.operators.dense import matrix, system
 from tests.algorithms.closures import Dense, closing, with_frame
 from tests.algorithms.test_closed_chains import looped
@@ -251,7 +252,8 @@ def operational_inertia() -> Errors:
 )
 def closed_chains() -> Errors:
     """Dense KKT system."""
-    for seed, kind in ((1, "spherical"), (15, "weld")):
+    cases: tuple[tuple[int, HingeName], ...] = ((1, "spherical"), (15, "weld"))
+    for seed, kind in cases:
         robot, loop, s = looped(seed, kind)
         dense = Dense(robot, [loop], s)
         at = robot, [loop], s.q, s.v, s.tau

@@ -193,7 +193,7 @@ def caught() -> tuple[pp.Robot, np.ndarray, np.ndarray, list[pp.Loop]]:
     both = pp.combine([robot, payload.build()], name="catch")
     X = Transform.of(*(lambda T: (T[:3, :3], T[:3, 3]))(pp.frame_pose(robot, q, "tool")))
     kind = both.hinge("payload").kind
-    whole = np.concatenate([q, kind.coordinates(both.hinge("payload"), X)]).astype(float)
+    whole = np.array([*q, *kind.coordinates(both.hinge("payload"), X)]).astype(float)
     v = np.where(both.mask("payload"), 0.2, 0.0)
     return both, whole, v, [pp.Loop("tool", "payload")]
 

@@ -597,7 +597,8 @@ def test_a_givens_rotation_acts_as_its_matrix(axis: int, angle: float, seed: int
 def test_a_hinge_turn_stays_factored_behind_constants(axis: Any, seed: int) -> None:
     rng = np.random.default_rng(seed)
     u, angle = rot.scalars(unit(axis)), float(rng.uniform(-3, 3))
-    A, B = Rotation.of(rot.scalars(random_rotation(rng))), Rotation.about(u, np.longdouble(angle))
+    turn: Any = np.longdouble(angle)
+    A, B = Rotation.of(rot.scalars(random_rotation(rng))), Rotation.about(u, turn)
     dense_A, dense_B = dense(A.matrix), dense(rot.about_axis(u, angle))
     assert_allclose(dense(B.matrix), dense_B, atol=TIGHT)
     both = A @ B

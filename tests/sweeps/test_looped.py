@@ -22,6 +22,7 @@ import phipsi as pp
 from phipsi.compile import Dtype, Graph
 from phipsi.compile.native import host
 from phipsi.compile.to_llvm import emit
+from phipsi.model.hinges import HingeName
 from tests.zoo import State, close, forests, random_forest
 
 ELSEWHERE = (
@@ -266,7 +267,7 @@ def inside(graph: Graph) -> int:
 
 @pytest.mark.parametrize("kind", ["revolute", "spherical"])
 @pytest.mark.parametrize("name", ["forward_dynamics", "inverse_dynamics"])
-def test_code_does_not_grow_with_the_robot(name: str, kind: str) -> None:
+def test_code_does_not_grow_with_the_robot(name: str, kind: HingeName) -> None:
     graphs = [PROGRAMS[name].graph(pp.robots.chain(n, kind=kind)) for n in (100, 400)]
     assert inside(graphs[0]) == inside(graphs[1]) > 100
     texts = [emit(graph, host("float64")).text for graph in graphs]

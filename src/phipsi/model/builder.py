@@ -1,81 +1,153 @@
-"""The builder: collects bodies, hinges and frames, checks them, and makes a frozen robot."""
+"""The builder: collects bodies, hinges and frames, checks them, and makes an immutable robot."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Generic, Self
+from typing import Annotated, Any, Generic, Self, TypedDict, Unpack
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from phipsi.conventions import WORLD
 from phipsi.model import validate
 from phipsi.model.description import R, RobotDescription
 from phipsi.model.errors import ModelError, ModelWarning
-from phipsi.model.hinges import KINDS
+from phipsi.model.hinges import KINDS, HingeName
 from phipsi.model.parts import Body, Frame, Hinge, Mimic
 from phipsi.spatial import SpatialInertia, Transform
 from phipsi.spatial import rotation as rot
+from phipsi.typing import Array, ArrayLike
 
 PER_HINGE = (*validate.PER_V, *validate.PER_Q, "friction_speed")
 """The numbers of a hinge that a description may give."""
 
 
-class RobotBuilder(Generic[R]):
-    """Collects the parts of a robot; `build` checks them and makes an `R`, a kind of robot."""
+class HingeNumbers(TypedDict, total=False):
+    """The keywords PER_HINGE: one number, or one for each freedom or coordinate."""
 
-    def __init__(self, make: type[R], name: str, gravity: Any) -> None:
+    lower: ArrayLike
+    upper: ArrayLike
+    rest: ArrayLike
+    velocity: ArrayLike
+    effort: ArrayLike
+    armature: ArrayLike
+    damping: ArrayLike
+    stiffness: ArrayLike
+    friction: ArrayLike
+    backlash: ArrayLike
+    friction_speed: float
+
+
+class RobotBuilder(Generic[R]):
+    """Collects the parts of a robot; `build` checks them and makes a robot of the class `make`."""
+
+    def __init__(self, make: type[R], name: str, gravity: Annotated[ArrayLike, "3"]) -> None:
         self._make = make
         self.name = name
         self.gravity = gravity
         self.bodies: list[Body] = []
         self.hinges: list[Hinge] = []
         self.frames: list[Frame] = []
-        self._accepted: set[str] = set()  # bodies of built robots, checked before
+        self._accepted: set[str] = set()  # bodies of built robots, whose inertias were checked
 
     def body(
         self,
         name: str,
         mass: float = 0.0,
-        com: ArrayLike = (0.0, 0.0, 0.0),
-        inertia: Any = (0.0, 0.0, 0.0),
+        com: Annotated[ArrayLike, "3"] = (0.0, 0.0, 0.0),
+        inertia: ArrayLike = (0.0, 0.0, 0.0),
     ) -> Self:
-        """Add a body: mass [kg], centre of mass [m] and inertia about it [kg·m²] (3 × 3, or the
-        three diagonal entries), in the body frame at its inboard hinge."""
-        validate.numbers(f"body {name!r}: mass", mass, ())
-        validate.numbers(f"body {name!r}: centre of mass", com, (3,))
+        """Add a body.
+
+        Parameters
+        ----------
+        name
+            Its name.
+        mass : optional
+            Its mass [kg].
+        com : (3,), optional
+            The centre of mass [m] in the body frame, which is at the inboard hinge.
+        inertia : (3, 3) or (3,), optional
+            The inertia about the centre of mass [kg·m²] in the axes of the body frame: a matrix, or
+            its diagonal.
+
+        Returns
+        -------
+        Builder
+            The builder itself.
+
+        Raises
+        ------
+        ModelError
+            If a number is not finite or the inertia is not symmetric.
+        """
+        m = validate.number(f"body {name!r}: mass", mass)
+        center = validate.numbers(f"body {name!r}: centre of mass", com, (3,))
         tensor = validate.array(f"body {name!r}: inertia", inertia)
         tensor = np.diag(tensor) if tensor.shape == (3,) else tensor
         validate.numbers(f"body {name!r}: inertia", tensor, (3, 3))
         validate.symmetric(f"body {name!r}: inertia", tensor)
-        inertia = SpatialInertia.of(float(mass), np.asarray(com, float), tensor)
-        return self._body(Body(name, inertia))
+        return self._body(Body(name, SpatialInertia.of(m, center, tensor)))
 
     def hinge(
         self,
         name: str,
-        kind: str,
+        kind: HingeName,
         parent: str,
         child: str,
         *,
         placement: Transform | None = None,
-        position: ArrayLike = (0.0, 0.0, 0.0),
-        rpy: ArrayLike = (0.0, 0.0, 0.0),
-        axis: Any = None,
+        position: Annotated[ArrayLike, "3"] = (0.0, 0.0, 0.0),
+        rpy: Annotated[ArrayLike, "3"] = (0.0, 0.0, 0.0),
+        axis: ArrayLike | None = None,
         pitch: float = 0.0,
         mimic: Mimic | None = None,
-        **numbers: Any,
+        **numbers: Unpack[HingeNumbers],
     ) -> Self:
-        """Add the hinge that moves `child` against `parent` (a body or "world").
+        """Add the hinge that moves the body `child` relative to `parent`.
 
-        Its frame in the parent's is `placement`, or `position` [m] and `rpy` [rad]. `axis` is the
-        axis (the normal of a planar hinge), a pair for a universal hinge. Further keywords, one
-        number or one per freedom: lower, upper, velocity, effort, armature, damping, stiffness,
-        friction, backlash (dead band of the spring), rest (nq numbers), friction_speed [rad/s or
-        m/s] (where smooth Coulomb friction has reached 76 %).
+        Parameters
+        ----------
+        name
+            Its name.
+        kind
+            The name of a hinge kind: weld, revolute, continuous, prismatic, helical, cylindrical,
+            universal, planar, spherical or free.
+        parent
+            The name of a body, or "world".
+        child
+            The name of the body that it moves.
+        placement : optional
+            The pose of the hinge frame in the frame of the parent.
+        position : (3,), optional
+            The origin of the hinge frame in the parent's frame [m], if there is no `placement`.
+        rpy : (3,), optional
+            Roll, pitch and yaw of the hinge frame [rad], if there is no `placement`.
+        axis : (3,) or (2, 3), optional
+            The axis in the hinge frame, of any length: the normal of a planar hinge, two axes of a
+            universal hinge, none of weld, spherical and free hinges.
+        pitch : optional
+            The advance of a helical hinge [m/rad].
+        mimic : optional
+            The mimic relation of a URDF.
+        **numbers
+            One number, or one for each freedom: velocity and effort (limits), armature, damping,
+            stiffness, friction, backlash (dead band of the spring). One number, or one for each
+            coordinate: lower and upper (limits), rest (of the spring). One number: friction_speed
+            [rad/s or m/s], at which smooth Coulomb friction has reached 76 %.
+
+        Returns
+        -------
+        Builder
+            The builder itself.
+
+        Raises
+        ------
+        ModelError
+            If the kind or a keyword is unknown, or a number or the axis is wrong.
         """
+        given: dict[str, object] = {**numbers}
         where = f"hinge {name!r}"
         row = KINDS.get(kind)
         if row is None:
@@ -84,14 +156,14 @@ class RobotBuilder(Generic[R]):
         defaults = {**validate.NO_LIMIT, "rest": row.neutral}
         for keys, size in ((validate.PER_V, row.nv), (validate.PER_Q, row.nq)):
             for key in keys:
-                given = numbers.pop(key, defaults.get(key, 0.0))
-                values[key] = _filled(f"{where}: {key}", given, size)
+                value = given.pop(key, defaults.get(key, 0.0))
+                values[key] = _filled(f"{where}: {key}", value, size)
         values["pitch"] = validate.number(f"{where}: pitch", pitch)
-        speed = numbers.pop("friction_speed", 0.01)
+        speed = given.pop("friction_speed", 0.01)
         values["friction_speed"] = validate.number(f"{where}: friction_speed", speed)
-        if numbers:
+        if given:
             raise ModelError(
-                f"{where} does not know {', '.join(numbers)}; known are {', '.join(PER_HINGE)}"
+                f"{where} does not know {', '.join(given)}; known are {', '.join(PER_HINGE)}"
             )
         pose = placement or _pose(where, position, rpy)
         axes = validate.axes(where, row, axis)
@@ -104,10 +176,29 @@ class RobotBuilder(Generic[R]):
         body: str = WORLD,
         *,
         placement: Transform | None = None,
-        position: ArrayLike = (0.0, 0.0, 0.0),
-        rpy: ArrayLike = (0.0, 0.0, 0.0),
+        position: Annotated[ArrayLike, "3"] = (0.0, 0.0, 0.0),
+        rpy: Annotated[ArrayLike, "3"] = (0.0, 0.0, 0.0),
     ) -> Self:
-        """Add a named frame to a body or to the world."""
+        """Add a named frame to a body or to the world.
+
+        Parameters
+        ----------
+        name
+            Its name.
+        body : optional
+            The name of the body, by default the world.
+        placement : optional
+            The pose of the frame in the frame of the body.
+        position : (3,), optional
+            Its origin in the frame of the body [m], if there is no `placement`.
+        rpy : (3,), optional
+            Its roll, pitch and yaw [rad], if there is no `placement`.
+
+        Returns
+        -------
+        Builder
+            The builder itself.
+        """
         pose = placement or _pose(f"frame {name!r}", position, rpy)
         return self._frame(Frame(name, body, pose))
 
@@ -119,8 +210,24 @@ class RobotBuilder(Generic[R]):
         at: str = WORLD,
         placement: Transform | None = None,
     ) -> Self:
-        """Add all of another robot, its world put at `placement` on the body `at`, every name with
-        `prefix` before it."""
+        """Add all parts of another robot.
+
+        Parameters
+        ----------
+        robot
+            The other robot.
+        prefix : optional
+            A text that is put before all its names.
+        at : optional
+            The name of the body that takes the place of its world; by default the world.
+        placement : optional
+            The pose of its world in the frame of that body.
+
+        Returns
+        -------
+        Builder
+            The builder itself.
+        """
         mount = placement or Transform.identity()
 
         def named(name: str) -> str:
@@ -146,18 +253,50 @@ class RobotBuilder(Generic[R]):
         return self
 
     def replace_hinge(self, name: str, **changes: Any) -> Self:
-        """Change fields of a hinge already added."""
+        """Change fields of a hinge that was added before.
+
+        Parameters
+        ----------
+        name
+            The name of the hinge.
+        **changes
+            New values of fields of `Hinge`.
+
+        Returns
+        -------
+        Builder
+            The builder itself.
+
+        Raises
+        ------
+        ModelError
+            If there is no such hinge.
+        """
         if all(h.name != name for h in self.hinges):
             raise ModelError(f"robot {self.name!r} has no hinge {name!r} to change")
         self.hinges = [replace(h, **changes) if h.name == name else h for h in self.hinges]
         return self
 
     def build(self, *, strict: bool = False) -> R:
-        """Check everything and return the robot.
+        """Check all parts and make the robot.
 
-        Welded bodies merge into what they are welded to and keep their frame by name. Doubtful
-        inertias (not realisable by a real body) are a `ModelWarning`, or an error with
-        `strict=True`.
+        A welded body is merged into the body that it is welded to, and its frame becomes a named
+        frame. An inertia that no real body has is a `ModelWarning`.
+
+        Parameters
+        ----------
+        strict : optional
+            Whether such an inertia is an error.
+
+        Returns
+        -------
+        Robot
+            The robot.
+
+        Raises
+        ------
+        ModelError
+            If the description is wrong; the message says what is wrong, where, and what to do.
         """
         validate.names(self.name, self.bodies, self.hinges, self.frames)
         validate.numbers("gravity", self.gravity, (3,))
@@ -190,7 +329,8 @@ class RobotBuilder(Generic[R]):
         return self
 
     def _merged(self, hinge_of: Mapping[str, Hinge]) -> R:
-        """Number the moving bodies depth first, fold welds away, lay out q and v."""
+        """The robot: moving bodies are numbered depth first, welded bodies merged into others, and
+        each hinge gets its slices of q and v."""
         body_of = {b.name: b for b in self.bodies}
         outboard: dict[str, list[Hinge]] = {}
         for body in self.bodies:
@@ -198,10 +338,12 @@ class RobotBuilder(Generic[R]):
             outboard.setdefault(h.parent, []).append(h)
         bodies: list[Body] = []
         hinges: list[Hinge] = []
-        carrier = {WORLD: (WORLD, Transform.identity())}  # name -> (moving body, pose in it)
+        carrier = {WORLD: (WORLD, Transform.identity())}  # name: (moving body or world, pose on it)
         merged: dict[str, SpatialInertia] = {}
         frames: dict[str, Frame] = {}
-        named = {f.name for f in self.frames if f.name == f.body}  # instead of the body's own
+        named = {
+            f.name for f in self.frames if f.name == f.body
+        }  # frames that replace a body's own
         nq = nv = 0
         stack = list(reversed(outboard.get(WORLD, [])))
         while stack:
@@ -242,7 +384,8 @@ class RobotBuilder(Generic[R]):
         return self._make(self.name, tuple(bodies), tuple(hinges), frames, gravity)
 
 
-def _filled(where: str, value: Any, size: int) -> np.ndarray:
+def _filled(where: str, value: object, size: int) -> Array:
+    """The value as an immutable array with one axis; one number is repeated."""
     array = validate.array(where, value).copy()
     if array.ndim == 0:
         array = np.full(size, float(array))
@@ -254,13 +397,13 @@ def _filled(where: str, value: Any, size: int) -> np.ndarray:
     return array
 
 
-def _freeze(*arrays: np.ndarray) -> None:
+def _freeze(*arrays: Array) -> None:
+    """Make the arrays immutable."""
     for array in arrays:
         array.flags.writeable = False
 
 
 def _pose(where: str, position: ArrayLike, rpy: ArrayLike) -> Transform:
-    validate.numbers(f"{where}: position", position, (3,))
-    validate.numbers(f"{where}: rpy", rpy, (3,))
-    roll, pitch, yaw = np.asarray(rpy, float).tolist()
-    return Transform(rot.from_rpy(roll, pitch, yaw), rot.scalars(np.asarray(position, float)))
+    origin = validate.numbers(f"{where}: position", position, (3,))
+    roll, pitch, yaw = validate.numbers(f"{where}: rpy", rpy, (3,)).tolist()
+    return Transform(rot.from_rpy(roll, pitch, yaw), rot.scalars(origin))

@@ -1,23 +1,38 @@
-"""Configurations and velocities of a robot, hinge by hinge: random states, motion along the groups
-of the hinges, brackets and momenta. `Robot` has these as methods, where they are described."""
+"""Configurations and velocities of a robot, computed hinge by hinge.
+
+Random states, integration and differences on the Lie groups of the hinges, brackets and momenta.
+The methods of `Robot` of the same names call these functions and describe them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Literal
 
 import numpy as np
 
 from phipsi.model import group
 from phipsi.model.description import RobotDescription
 from phipsi.model.parts import Hinge
+from phipsi.spatial.rotation import Scalars
+from phipsi.typing import (
+    Array,
+    ArrayLike,
+    Configuration,
+    ConfigurationLike,
+    JointVector,
+    JointVectorLike,
+)
 
-OfHinge = Callable[[Hinge], Callable[[Any, Any, Any], Sequence[Any]]]
+HingeFunction = Callable[[Hinge, Scalars, Scalars], Scalars]
+"""A function of a hinge and of its parts of two arrays."""
+Space = Literal["q", "v"]
+"""What the last axis of an array runs over: coordinates or freedoms."""
 
 
 def random_state(
     robot: RobotDescription, rng: np.random.Generator | int | None, batch: tuple[int, ...]
-) -> tuple[np.ndarray, np.ndarray]:
+) -> tuple[Configuration, JointVector]:
     """(q, v), (*batch, nq) and (*batch, nv)."""
     rng = np.random.default_rng(rng)
     q = np.empty((*batch, robot.nq))
@@ -35,46 +50,54 @@ def random_state(
     return q, rng.standard_normal((*batch, robot.nv))
 
 
-def integrate(robot: RobotDescription, q: Any, dv: Any) -> Any:
+def integrate(robot: RobotDescription, q: ConfigurationLike, dv: JointVectorLike) -> Configuration:
     """q exp(dv), (…, nq)."""
     return _each(robot, lambda h: h.kind.advance, "q", ("q", q, "q"), ("dv", dv, "v"))
 
 
-def difference(robot: RobotDescription, q0: Any, q1: Any) -> Any:
+def difference(
+    robot: RobotDescription, q0: ConfigurationLike, q1: ConfigurationLike
+) -> JointVector:
     """log(q0⁻¹q1), (…, nv)."""
     return _each(robot, lambda h: h.kind.difference, "v", ("q0", q0, "q"), ("q1", q1, "q"))
 
 
-def flow(robot: RobotDescription, q: Any, v: Any) -> Any:
+def flow(robot: RobotDescription, q: ConfigurationLike, v: JointVectorLike) -> Configuration:
     """q̇, (…, nq)."""
     return _each(robot, lambda h: h.kind.flow, "q", ("q", q, "q"), ("v", v, "v"))
 
 
-def bracket(robot: RobotDescription, u: Any, x: Any) -> Any:
+def bracket(robot: RobotDescription, u: JointVectorLike, x: JointVectorLike) -> JointVector:
     """[u, x], (…, nv)."""
     return _each(robot, lambda h: group.bracket, "v", ("u", u, "v"), ("x", x, "v"))
 
 
-def coadjoint(robot: RobotDescription, u: Any, p: Any) -> Any:
+def coadjoint(robot: RobotDescription, u: JointVectorLike, p: JointVectorLike) -> JointVector:
     """ad*_u p, (…, nv)."""
     return _each(robot, lambda h: group.coadjoint, "v", ("u", u, "v"), ("p", p, "v"))
 
 
-def inboard(robot: RobotDescription, q: Any, p: Any) -> Any:
-    """Joint momenta in the frames that the hinges turn in, (…, nv)."""
+def inboard(robot: RobotDescription, q: ConfigurationLike, p: JointVectorLike) -> JointVector:
+    """Joint momenta in the frames of the hinges on the parents, (…, nv)."""
     return _each(robot, lambda h: group.inboard, "v", ("q", q, "q"), ("p", p, "v"))
 
 
-def outboard(robot: RobotDescription, q: Any, p: Any) -> Any:
+def outboard(robot: RobotDescription, q: ConfigurationLike, p: JointVectorLike) -> JointVector:
     """The inverse of `inboard`."""
     return _each(robot, lambda h: group.outboard, "v", ("q", q, "q"), ("p", p, "v"))
 
 
 def _each(
-    robot: RobotDescription, function: OfHinge, space: str, *arguments: tuple[str, Any, str]
-) -> Any:
-    """function(hinge)(hinge, part, part) of every hinge's parts of two arrays over "q" or "v", as
-    an array over `space`."""
+    robot: RobotDescription,
+    function: Callable[[Hinge], HingeFunction],
+    space: Space,
+    *arguments: tuple[str, ArrayLike, Space],
+) -> Array:
+    """The results of function(hinge)(hinge, x, y) for all hinges, as one array over `space`.
+
+    The two arguments are given as (name, array, space); x and y are the parts of the arrays that
+    belong to the hinge.
+    """
     sizes = {"q": robot.nq, "v": robot.nv}
     first, second = (_coordinates(robot, name, x, sizes[of]) for name, x, of in arguments)
     shape = np.broadcast_shapes(first.shape[:-1], second.shape[:-1])
@@ -85,10 +108,12 @@ def _each(
         result = function(h)(h, _split(x), _split(y))
         for k, value in zip(range(where.start, where.stop), result, strict=True):
             out[..., k] = value
-    return out.view(type(second) if type(first) is np.ndarray else type(first))
+    kind: Any = type(second) if type(first) is np.ndarray else type(first)
+    return out.view(kind)
 
 
-def _coordinates(robot: RobotDescription, name: str, values: Any, size: int) -> Any:
+def _coordinates(robot: RobotDescription, name: str, values: ArrayLike, size: int) -> Array:
+    """The values as an array of floats or traced numbers, whose last axis has this size."""
     array = np.asanyarray(values)
     if array.dtype != object:
         array = array.astype(np.promote_types(array.dtype, np.float32), copy=False)
@@ -99,8 +124,8 @@ def _coordinates(robot: RobotDescription, name: str, values: Any, size: int) -> 
     return array
 
 
-def _split(x: Any) -> Any:
-    """The last axis of x as an object array of scalars (each a batch array, a number or traced)."""
+def _split(x: Array) -> Array:
+    """The last axis of x as an object array of scalars: numbers, traced numbers or batch arrays."""
     if x.dtype == object and x.ndim == 1:
         return x.view(np.ndarray)
     out = np.empty(x.shape[-1], object)

@@ -1,9 +1,10 @@
-"""Loops and grasps as data: what closes on what, and which forces the closure transmits.
+"""Loops and grasps as data: which frames are held together, and by which forces.
 
-A closure joins frame `a` to frame `b` as a hinge would whose parent is `b` and whose child is `a`.
-With X the pose of `a` in `b`, V the velocity of `a` and Δ that of `a` against `b`, all in the axes
-of `a`, it says over any scalar which forces Q it transmits, which acceleration `a` against `b` its
-freedoms take (ad(V)Δ + Ḣ*β), and how far it is open.
+A closure acts like a hinge with parent frame `b` and child frame `a`. Its methods are functions,
+over any scalar, of the pose X of `a` in `b`, the velocity V of `a` and the velocity Δ of `a`
+relative to `b`, both in the axes of `a`. They give the forces Q that the closure transmits, the
+acceleration of `a` relative to `b` at constant rates β of its freedoms (ad(V)Δ + Ḣ*β), and the
+closure error.
 """
 
 from __future__ import annotations
@@ -12,39 +13,84 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any
+from typing import Annotated, Any, Literal, TypeAlias, cast
 
 import numpy as np
 
 from phipsi.model import validate
 from phipsi.model.errors import ModelError
-from phipsi.model.hinges import KINDS, HingeKind
+from phipsi.model.hinges import KINDS, HingeKind, HingeName
 from phipsi.model.parts import INF
 from phipsi.spatial import Force, Motion, Transform
 from phipsi.spatial import rotation as rot
+from phipsi.spatial.rotation import Vector
+from phipsi.typing import Array, ArrayLike, Vector3
 
 AXES = {0: None, 1: (0.0, 0.0, 1.0), 2: ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0))}
-"""The axes of a loop's hinge unless they are given."""
+"""The default axes of the hinge of a loop, by their number."""
 NORMAL = rot.vector(0.0, 0.0, 1.0)
 
 
 @dataclass(frozen=True)
 class Closure:
-    """Frame `a` held to frame `b`; base of Loop and Grasp."""
+    """Frame `a` held to frame `b`; base class of Loop and Grasp.
+
+    Parameters
+    ----------
+    a, b
+        Names of the frames.
+    """
 
     a: str
     b: str
 
     def forces(self, X: Transform) -> tuple[Force, ...]:
-        """Q: the unit forces on `a` that it transmits, axes of `a`."""
+        """The unit forces Q on `a` that the closure transmits.
+
+        Parameters
+        ----------
+        X
+            The pose of `a` in `b`.
+
+        Returns
+        -------
+        tuple of Force
+            The forces, in the axes of `a`.
+        """
         raise NotImplementedError
 
     def coriolis(self, X: Transform, V: Motion, Delta: Motion) -> Motion:
-        """The acceleration of `a` against `b` at constant rates of what is free."""
+        """The acceleration of `a` relative to `b` at constant rates of the freedoms.
+
+        Parameters
+        ----------
+        X
+            The pose of `a` in `b`.
+        V
+            The velocity of `a`, in its axes.
+        Delta
+            The velocity of `a` relative to `b`, in the axes of `a`.
+
+        Returns
+        -------
+        Motion
+            The acceleration, in the axes of `a`.
+        """
         return V.cross(Delta)
 
     def error(self, X: Transform) -> Motion:
-        """How far it is open: [rotation vector; position] of `a` against `b`, axes of `a`."""
+        """The closure error: the displacement of `a` relative to `b`.
+
+        Parameters
+        ----------
+        X
+            The pose of `a` in `b`.
+
+        Returns
+        -------
+        Motion
+            [rotation vector; position] [rad, m], in the axes of `a`.
+        """
         return Motion(rot.log(rot.quaternion_of(X.rotation)), X.R.T @ X.position)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -53,27 +99,39 @@ class Closure:
 
 @dataclass(frozen=True)
 class Loop(Closure):
-    """A loop closed by the cut joint between frames `a` and `b`.
+    """A kinematic loop that is closed by a cut joint between the frames `a` and `b`.
 
-    `free` is what the joint leaves free: a hinge kind (about `axis`, default z, in the axes of `b`
-    where the frames coincide; `pitch` if helical). Or it is a matrix (6, m) whose columns are the
-    [moment; force] that the joint transmits, constant in the axes of `a`; such rows hold rates,
-    and a pose only if they do so together (both forces in the plane of a planar mechanism do, one
-    of them alone is a knife edge): else they drift, and stabilisation would be wrong.
+    Parameters
+    ----------
+    a, b
+        Names of the frames.
+    free : name of a hinge kind or (6, m), optional
+        The motions that the joint leaves free, as a hinge kind other than "free". Or a matrix whose
+        columns are the [moment; force] that the joint transmits, constant in the axes of `a`. Such
+        columns constrain rates. They constrain a pose only if together they are integrable, as both
+        forces in the plane of a planar mechanism are; one of them alone is a knife edge, whose pose
+        may drift and must not be stabilised.
+    axis : (3,) or (2, 3), optional
+        The axis or axes of the hinge, in the axes of `b` when the frames coincide; by default z (of
+        a universal hinge x and y).
+    pitch : optional
+        The advance of a helical hinge [m/rad].
 
+    Examples
+    --------
     >>> Loop("left_tip", "right_tip", free="revolute", axis=(0, 1, 0)).rows
     5
     """
 
-    free: Any = "weld"
-    axis: Any = None
+    free: HingeName | Annotated[ArrayLike, "6 m"] = "weld"
+    axis: ArrayLike | None = None
     pitch: float = 0.0
 
     def __post_init__(self) -> None:
         where = f"loop {self.a!r} to {self.b!r}"
         kind = self.free if isinstance(self.free, str) else None
         if kind is None:
-            object.__setattr__(self, "free", _basis(where, self.free))
+            object.__setattr__(self, "free", _force_rows(where, self.free))
         elif kind not in KINDS or kind == "free":
             known = ", ".join(name for name in KINDS if name != "free")
             raise ModelError(f"{where}: free={kind!r} is no joint that can close it; {known}")
@@ -87,27 +145,64 @@ class Loop(Closure):
 
     @property
     def rows(self) -> int:
-        """How many forces it transmits."""
-        return len(self.free[0]) if self._kind is None else 6 - self._kind.nv
+        """The number of forces that it transmits."""
+        return len(self._transmitted[0]) if self._kind is None else 6 - self._kind.nv
 
     @property
     def _kind(self) -> HingeKind | None:
         return KINDS[self.free] if isinstance(self.free, str) else None
 
+    @property
+    def _transmitted(self) -> _Rows:
+        """The matrix `free`, if it is one."""
+        return cast("_Rows", self.free)
+
+    @property
+    def axes(self) -> tuple[Vector, ...]:
+        """The unit axes of the cut joint."""
+        return self._axes
+
     @cached_property
-    def axes(self) -> tuple[Any, ...]:
-        """The axes of the cut joint."""
-        row = KINDS[self.free]
+    def _axes(self) -> tuple[Vector, ...]:
+        row = KINDS[cast("HingeName", self.free)]
         return validate.axes(str(self), row, AXES[row.axes] if self.axis is None else self.axis)
 
     def forces(self, X: Transform) -> tuple[Force, ...]:
-        """Q: the unit forces on `a` that it transmits, axes of `a`."""
+        """The unit forces Q on `a` that the cut joint transmits.
+
+        Parameters
+        ----------
+        X
+            The pose of `a` in `b`.
+
+        Returns
+        -------
+        tuple of Force
+            The forces, in the axes of `a`.
+        """
         if self._kind is None:
-            return tuple(Force.of(column) for column in zip(*self.free, strict=True))
+            return tuple(Force.of(column) for column in zip(*self._transmitted, strict=True))
         return self._kind.forces(self, self._kind.coordinates(self, X))
 
     def coriolis(self, X: Transform, V: Motion, Delta: Motion) -> Motion:
-        """ad(V)Δ + Ḣ*β, β the rates of the cut joint nearest to Δ."""
+        """The acceleration of `a` relative to `b` at constant rates of the freedoms: ad(V)Δ + Ḣ*β.
+
+        β are the rates of the cut joint for which H*β is nearest to Δ.
+
+        Parameters
+        ----------
+        X
+            The pose of `a` in `b`.
+        V
+            The velocity of `a`, in its axes.
+        Delta
+            The velocity of `a` relative to `b`, in the axes of `a`.
+
+        Returns
+        -------
+        Motion
+            The acceleration, in the axes of `a`.
+        """
         if self._kind is None:
             return V.cross(Delta)
         q = self._kind.coordinates(self, X)
@@ -115,7 +210,18 @@ class Loop(Closure):
         return V.cross(Delta) + self._kind.rate(self, q, beta, beta)
 
     def error(self, X: Transform) -> Motion:
-        """How far it is open: X without the motion of the cut joint nearest to it."""
+        """The closure error: X relative to the nearest pose that the cut joint allows.
+
+        Parameters
+        ----------
+        X
+            The pose of `a` in `b`.
+
+        Returns
+        -------
+        Motion
+            [rotation vector; position] [rad, m], in the axes of `a`.
+        """
         if self._kind is None:
             return super().error(X)
         return super().error(self._kind.near(self, X).relative(X))
@@ -123,19 +229,25 @@ class Loop(Closure):
 
 @dataclass(frozen=True)
 class Contact:
-    """A row of the table of contacts: which of [moment; force] it transmits, in the axes of the
-    tip, whose z is the normal towards the object."""
+    """A kind of contact: a row of the table CONTACTS."""
 
     transmits: tuple[int, ...]
+    """The components of [moment; force] that it transmits, in the axes of the tip, whose z is the
+    normal towards the object."""
     meaning: str
+    """A description."""
     pulls: bool = False
-    """Can the tip pull, too?"""
+    """Whether the tip can also pull."""
     steady: bool = True
-    """Do the moments hold an attitude (else a rate alone)?"""
+    """Whether the moments constrain the attitude, and not only its rate."""
     rolls: bool = False
+    """Whether the tip is a ball that rolls on the object."""
 
 
-CONTACTS: Mapping[str, Contact] = MappingProxyType(
+ContactName = Literal["rigid", "point", "soft_finger", "line", "sliding_plane", "rolling"]
+"""The names of contacts: the keys of CONTACTS."""
+
+CONTACTS: Mapping[ContactName, Contact] = MappingProxyType(
     {
         "rigid": Contact((0, 1, 2, 3, 4, 5), "a firm grip", pulls=True),
         "point": Contact((3, 4, 5), "a point with friction"),
@@ -152,16 +264,30 @@ CONTACTS: Mapping[str, Contact] = MappingProxyType(
 
 @dataclass(frozen=True)
 class Grasp(Closure):
-    """The contact of a tip (frame `a`, its z towards the object) with an object (frame `b`).
+    """The contact of a tip (frame `a`) with an object (frame `b`).
 
-    The dynamics hold the tip where it is on the object, whatever frame of the object `b` is; to
-    `b` itself it is brought by `close_loops` and by stabilisation.
-    `contact` is a name of CONTACTS. `friction` bounds the tangential force by the normal one,
-    `torsion` [m] the moment about the normal. Rolling: a ball of `radius` [m] about the origin of
-    the tip on the plane z = 0 of frame `b`, whose z points to the tip.
+    The dynamics hold the tip where it is on the object, whether or not that is at frame `b`; only
+    `close_loops` and stabilisation bring the tip to `b`.
+
+    Parameters
+    ----------
+    a
+        The name of the frame of the tip, whose z points to the object.
+    b
+        The name of a frame of the object.
+    contact : optional
+        "rigid", "point", "soft_finger", "line", "sliding_plane" or "rolling"
+        (`phipsi.model.CONTACTS`).
+    friction : optional
+        The bound of the tangential force, as a multiple of the normal force.
+    torsion : optional
+        The bound of the moment about the normal, as a multiple of the normal force [m].
+    radius : optional
+        Of contact "rolling" the radius [m] of the ball about the origin of the tip, which rolls on
+        the plane z = 0 of frame `b`, whose z points to the tip.
     """
 
-    contact: str = "rigid"
+    contact: ContactName = "rigid"
     friction: float = INF
     torsion: float = INF
     radius: float = 0.0
@@ -186,18 +312,28 @@ class Grasp(Closure):
 
     @property
     def kind(self) -> Contact:
-        """Its row of the table."""
+        """The row of CONTACTS."""
         return CONTACTS[self.contact]
 
     @property
     def rows(self) -> int:
-        """How many forces it transmits."""
+        """The number of forces that it transmits."""
         return len(self.kind.transmits)
 
     def forces(self, X: Transform) -> tuple[Force, ...]:
-        """Q: the unit forces on the tip that it transmits, axes of the tip.
+        """The unit forces Q on the tip that the contact transmits.
 
-        Rolling: those at the point of contact, in the axes of the object.
+        For a rolling contact they act at the point of contact along the axes of the object.
+
+        Parameters
+        ----------
+        X
+            The pose of `a` in `b`.
+
+        Returns
+        -------
+        tuple of Force
+            The forces, in the axes of the tip.
         """
         units = (Force.of(np.eye(6)[i].tolist()) for i in self.kind.transmits)
         if not self.kind.rolls:
@@ -205,26 +341,71 @@ class Grasp(Closure):
         touching = Transform(X.R.T, (X.R.T @ NORMAL) * -self.radius)
         return tuple(touching @ unit for unit in units)
 
-    def normal(self, X: Transform) -> Any:
-        """The unit vector towards the object, axes of the tip."""
+    def normal(self, X: Transform) -> Vector3:
+        """The unit vector towards the object.
+
+        Parameters
+        ----------
+        X
+            The pose of `a` in `b`.
+
+        Returns
+        -------
+        (3,)
+            The vector, in the axes of the tip.
+        """
         return -(X.R.T @ NORMAL) if self.kind.rolls else NORMAL
 
     def coriolis(self, X: Transform, V: Motion, Delta: Motion) -> Motion:
-        """ad(V)Δ; less ω × v of Δ where Q is constant in the axes of the object: rolling."""
+        """The acceleration of `a` relative to `b` at constant rates of the freedoms: ad(V)Δ.
+
+        For a rolling contact, whose Q is constant in the axes of the object, ω × v of Δ is
+        subtracted.
+
+        Parameters
+        ----------
+        X
+            The pose of `a` in `b`.
+        V
+            The velocity of `a`, in its axes.
+        Delta
+            The velocity of `a` relative to `b`, in the axes of `a`.
+
+        Returns
+        -------
+        Motion
+            The acceleration, in the axes of `a`.
+        """
         if not self.kind.rolls:
             return V.cross(Delta)
         return V.cross(Delta) - Motion(rot.zero(), rot.cross(Delta.angular, Delta.linear))
 
     def error(self, X: Transform) -> Motion:
-        """How far it is open, of what is held; rolling: the gap under the ball alone."""
+        """The closure error in the directions that are held.
+
+        For a rolling contact it is only the gap between the ball and the plane.
+
+        Parameters
+        ----------
+        X
+            The pose of `a` in `b`.
+
+        Returns
+        -------
+        Motion
+            [rotation vector; position] [rad, m], in the axes of `a`.
+        """
         if not self.kind.rolls:
             e = super().error(X)
             return e if self.kind.steady else Motion(rot.zero(), e.linear)
         return Motion(rot.zero(), (X.R.T @ NORMAL) * (X.position[2] - self.radius))
 
 
-def _basis(where: str, given: Any) -> tuple[Any, ...]:
-    """The (6, m) rows of a basis of forces, independent of each other."""
+_Rows: TypeAlias = tuple[tuple[float, ...], ...]
+
+
+def _force_rows(where: str, given: object) -> _Rows:
+    """The 6 rows of a (6, m) matrix whose columns are linearly independent forces."""
     matrix = validate.array(f"{where}: free", given)
     if matrix.ndim != 2 or matrix.shape[0] != 6 or not 1 <= matrix.shape[1] <= 6:
         raise ModelError(
@@ -237,6 +418,6 @@ def _basis(where: str, given: Any) -> tuple[Any, ...]:
     return _tupled(matrix)
 
 
-def _tupled(array: np.ndarray) -> tuple[Any, ...]:
-    """Nested tuples of plain numbers, −0 as 0."""
+def _tupled(array: Array) -> tuple[Any, ...]:
+    """The array as nested tuples of floats, with −0 as 0."""
     return tuple(_tupled(x) if x.ndim else float(x) + 0.0 for x in array)

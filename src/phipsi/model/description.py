@@ -1,55 +1,60 @@
-"""The frozen data of a robot, its sizes and look-ups: what functions on robots take.
+"""The immutable data of a robot, with its sizes and lookups by name.
 
-`Robot` adds the methods that are built on it.
+Functions of this folder take a `RobotDescription`; `Robot` adds the methods built on them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Annotated, Literal, TypeVar, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
 from phipsi.conventions import GRAVITY, WORLD
 from phipsi.model.errors import ModelError
 from phipsi.model.names import meant
-from phipsi.model.parts import Body, Frame, Hinge
+from phipsi.model.parts import Body, Frame, Hinge, PerCoordinate, PerFreedom
+from phipsi.typing import Array, Configuration, JointVector, Real, Vector3
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RobotDescription:
-    """A forest of bodies (numbered base to tip; hinge i moves body i), frames and gravity."""
+    """The data of a robot: a forest of bodies with their hinges, frames and gravity.
+
+    Bodies are numbered base to tip, and hinge i moves body i.
+    """
 
     name: str
     bodies: tuple[Body, ...]
     hinges: tuple[Hinge, ...]
     frames: Mapping[str, Frame]
-    gravity: Any = GRAVITY
+    gravity: Vector3 = field(default_factory=lambda: np.array(GRAVITY))
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "frames", MappingProxyType(dict(self.frames)))
 
     @cached_property
     def nq(self) -> int:
-        """Length of q."""
+        """The length of q."""
         return sum(h.kind.nq for h in self.hinges)
 
     @cached_property
     def nv(self) -> int:
-        """Length of v, a, tau."""
+        """The length of v, a and tau: the number of freedoms."""
         return sum(h.kind.nv for h in self.hinges)
 
     @property
     def nb(self) -> int:
-        """Number of moving bodies."""
+        """The number of moving bodies."""
         return len(self.bodies)
 
     @cached_property
     def parents(self) -> tuple[int, ...]:
-        """For each body the number of its parent, −1 for the world."""
+        """For each body the index of its parent, −1 for the world."""
         return tuple(self._index.get(h.parent, -1) for h in self.hinges)
 
     @cached_property
@@ -57,7 +62,23 @@ class RobotDescription:
         return {body.name: i for i, body in enumerate(self.bodies)}
 
     def body_index(self, name: str) -> int:
-        """The number of a body, −1 for the world."""
+        """The index of a body in `bodies`.
+
+        Parameters
+        ----------
+        name
+            The name of a body, or "world".
+
+        Returns
+        -------
+        int
+            The index, −1 for the world.
+
+        Raises
+        ------
+        ModelError
+            If the robot has no such body.
+        """
         if name == WORLD:
             return -1
         try:
@@ -66,14 +87,46 @@ class RobotDescription:
             raise self._unknown("body", name, list(self._index)) from None
 
     def hinge(self, name: str) -> Hinge:
-        """The hinge of that name."""
+        """The hinge of a given name.
+
+        Parameters
+        ----------
+        name
+            The name of the hinge.
+
+        Returns
+        -------
+        Hinge
+            The hinge.
+
+        Raises
+        ------
+        ModelError
+            If the robot has no such hinge.
+        """
         for h in self.hinges:
             if h.name == name:
                 return h
         raise self._unknown("hinge", name, [h.name for h in self.hinges])
 
     def frame(self, name: str) -> Frame:
-        """The frame of that name: a named frame, else a body's own, else the world."""
+        """The frame of a given name.
+
+        Parameters
+        ----------
+        name
+            The name of a frame, else of a body, or "world".
+
+        Returns
+        -------
+        Frame
+            The named frame, else the body's own frame, else the world frame.
+
+        Raises
+        ------
+        ModelError
+            If there is no such frame.
+        """
         if name in self.frames:
             return self.frames[name]
         if name in self._index:
@@ -89,20 +142,54 @@ class RobotDescription:
         return ModelError(f"robot {self.name!r} has no {what} {name!r}; {hint}it has {shown}{more}")
 
     def root(self, body: str) -> str:
-        """The root of the tree that a body belongs to; the world's is the world."""
+        """The root of the tree that a body belongs to.
+
+        Parameters
+        ----------
+        body
+            The name of a body, or "world".
+
+        Returns
+        -------
+        str
+            The name of the root body; "world" for the world.
+        """
         i = self.body_index(body)
         while i >= 0 and self.parents[i] >= 0:
             i = self.parents[i]
         return self.bodies[i].name if i >= 0 else WORLD
 
-    def freedoms(self, root: str) -> np.ndarray:
-        """Where in v the freedoms of the tree with that root are."""
+    def freedoms(self, root: str) -> Annotated[NDArray[np.int_], "n"]:
+        """The indices in v of the freedoms of one tree.
+
+        Parameters
+        ----------
+        root
+            The name of the root body of the tree.
+
+        Returns
+        -------
+        (n,)
+            The indices, in increasing order.
+        """
         own = (h.v for h in self.hinges if self.root(h.child) == root)
         return np.array([i for v in own for i in range(v.start, v.stop)], int)
 
-    def mask(self, *hinges: str) -> np.ndarray:
-        """Which freedoms are those of the named hinges, truth values (nv,).
+    def mask(self, *hinges: str) -> Annotated[NDArray[np.bool_], "nv"]:
+        """Which freedoms belong to the named hinges.
 
+        Parameters
+        ----------
+        *hinges
+            Names of hinges.
+
+        Returns
+        -------
+        (nv,)
+            Truth values: whether each freedom belongs to one of the hinges.
+
+        Examples
+        --------
         >>> import phipsi as pp
         >>> ~pp.robots.space_arm().mask("base")[:8]
         array([False, False, False, False, False, False,  True,  True])
@@ -113,13 +200,29 @@ class RobotDescription:
         return out
 
     @cached_property
-    def driven(self) -> np.ndarray:
-        """Which freedoms motors drive, truth values (nv,): effort not 0, and no free hinge."""
+    def driven(self) -> Annotated[NDArray[np.bool_], "nv"]:
+        """Which freedoms have motors (nv,): the effort is not 0 and the hinge is not free."""
         out = np.asarray(self.joint_data("effort") != 0.0)
         return out & ~self.mask(*(h.name for h in self.hinges if h.kind.name == "free"))
 
     def hinge_of(self, freedom: int) -> Hinge:
-        """The hinge that has the freedom of that number in v."""
+        """The hinge that a freedom belongs to.
+
+        Parameters
+        ----------
+        freedom
+            The index of the freedom in v.
+
+        Returns
+        -------
+        Hinge
+            The hinge.
+
+        Raises
+        ------
+        IndexError
+            If there is no such freedom.
+        """
         for h in self.hinges:
             if h.v.start <= freedom < h.v.stop:
                 return h
@@ -128,14 +231,30 @@ class RobotDescription:
         )
 
     @cached_property
-    def rates(self) -> np.ndarray:
-        """For each freedom the coordinate that it is the rate of, −1 where there is none, (nv,)."""
+    def rates(self) -> Annotated[NDArray[np.int_], "nv"]:
+        """For each freedom the index in q of the coordinate whose rate it is, else −1."""
         own = ((h.q.start, i) for h in self.hinges for i in h.kind.rates)
         return np.array([-1 if i < 0 else start + i for start, i in own], int)
 
-    def joint_data(self, field: str) -> Any:
-        """A number of every hinge per freedom (nv,), or of `lower`, `upper`, `rest` per coordinate
-        (nq,), in the order of the hinges."""
+    @overload
+    def joint_data(self, field: PerFreedom | Literal["friction_speed"]) -> JointVector: ...
+    @overload
+    def joint_data(self, field: PerCoordinate) -> Configuration: ...
+    def joint_data(self, field: PerFreedom | PerCoordinate | Literal["friction_speed"]) -> Array:
+        """A property of all hinges, such as their limits, as one array.
+
+        Parameters
+        ----------
+        field
+            The name of a field of `Hinge`: velocity, effort, armature, damping, stiffness,
+            friction, friction_speed or backlash; or lower, upper or rest.
+
+        Returns
+        -------
+        (nv,) or (nq,)
+            The numbers in the order of the hinges: one for each freedom, and of lower, upper and
+            rest one for each coordinate.
+        """
         parts = [getattr(h, field) for h in self.hinges]
         sized = zip(parts, self.hinges, strict=True)
         return np.concatenate(
@@ -143,14 +262,20 @@ class RobotDescription:
         )
 
     @property
-    def mass(self) -> Any:
-        """Total mass of the moving bodies [kg]."""
+    def mass(self) -> Real:
+        """The total mass of the moving bodies [kg]."""
         return sum((b.mass for b in self.bodies), 0.0)
 
-    def neutral(self) -> np.ndarray:
-        """The configuration with every hinge at zero (quaternions at identity), (nq,)."""
+    def neutral(self) -> Configuration:
+        """The configuration with every hinge at zero.
+
+        Returns
+        -------
+        (nq,)
+            Zeros, and for quaternions the identity.
+        """
         return np.array([x for h in self.hinges for x in h.kind.neutral], float)
 
 
 R = TypeVar("R", bound=RobotDescription)
-"""A class of robots: what is made from an `R` is an `R` again."""
+"""A class of robots, which functions take and return."""

@@ -1,30 +1,30 @@
 """A robot as a readable tree, for the terminal and for notebooks.
 
-An only child stands under its parent behind an arrow, without indentation, so that a long arm is as
-narrow as a short one; only branches indent.
+Only branches are indented: an only child is shown below its parent with an arrow, at the same
+indentation, so that a long serial arm is as narrow as a short one.
 """
 
 from __future__ import annotations
 
 from html import escape
-from typing import Any
 
 import numpy as np
 
 from phipsi.conventions import WORLD
 from phipsi.model.description import RobotDescription
 from phipsi.model.parts import Hinge
+from phipsi.typing import Real, Vector3
 
 HEAD, TAIL = 70, 10
-"""Bodies shown of a robot with more than their sum: the first and the last."""
+"""Of a robot with more than HEAD + TAIL bodies, only the first HEAD and the last TAIL are shown."""
 WIDTH = 40
-"""Characters of a name, or of indentation, shown at most."""
+"""The maximum number of characters of a name, and of an indentation."""
 
 COLUMNS = ("hinge", "kind", "axis", "q", "body", "mass", "frames")
 
 
 def tree(robot: RobotDescription) -> str:
-    """The robot as text: a line of sizes, then a line per body as a tree."""
+    """The robot as text: a line with its sizes, then the tree with one line for each body."""
     header, rows = _summary(robot), _rows(robot)
     widths = [max(len(row[k]) for row in rows) for k in range(len(COLUMNS))]
     lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
@@ -52,7 +52,7 @@ def _summary(robot: RobotDescription) -> str:
 
 
 def _rows(robot: RobotDescription) -> list[tuple[str, ...]]:
-    """The cells of the tree, one row per body shown."""
+    """The cells of the tree: one row for each body that is shown."""
     frames: dict[str, list[str]] = {}
     for frame in robot.frames.values():
         frames.setdefault(frame.body, []).append(_name(frame.name))
@@ -85,7 +85,8 @@ def _depth_first(children: list[list[int]]) -> list[int]:
 
 
 def _lead(robot: RobotDescription, children: list[list[int]], i: int) -> str:
-    """What is drawn before body i: its branch, and the ancestors' branches that still go on."""
+    """The characters drawn before body i: its own branch, and branches of ancestors that continue
+    below it."""
     parts: list[str] = []
     tip, length = i, 0
     while i >= 0 and length < WIDTH:
@@ -109,7 +110,7 @@ def _axes(h: Hinge) -> str:
     return " ".join(_axis(np.array([_float(x) for x in axis])) for axis in given)
 
 
-def _axis(axis: np.ndarray) -> str:
+def _axis(axis: Vector3) -> str:
     k = int(np.argmax(np.abs(axis)))
     if abs(axis[k]) > 1 - 1e-9:
         return ("-" if axis[k] < 0 else "") + "xyz"[k]
@@ -126,19 +127,19 @@ def _listed(names: list[str]) -> str:
 
 
 def _name(name: str) -> str:
-    """The name, harmless in a terminal and not too long."""
+    """The name without control characters, shortened to WIDTH."""
     plain = "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in name[: WIDTH + 1])
     return plain if len(plain) <= WIDTH else plain[: WIDTH - 1] + "…"
 
 
-def _float(x: Any) -> float:
-    """The number, nan for a traced scalar."""
+def _float(x: Real) -> float:
+    """The number as a float, nan if it is traced."""
     try:
         return float(x)
     except (TypeError, ValueError):
         return float("nan")
 
 
-def _number(x: Any) -> str:
+def _number(x: Real) -> str:
     value = _float(x)
     return "?" if np.isnan(value) else f"{value:.6g}"

@@ -1,4 +1,4 @@
-"""New robots from old ones: joints locked, another robot attached."""
+"""Changed copies of robots: joints locked, another robot attached."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ from phipsi.model.hinges import KINDS
 from phipsi.model.validate import PER_Q, PER_V
 from phipsi.spatial import Transform
 from phipsi.spatial import rotation as rot
+from phipsi.typing import ConfigurationLike
 
 
-def locked(robot: R, joints: Iterable[str], q: Any = None) -> R:
-    """The reduced robot with the named joints held at their part of q (default neutral)."""
-    q = robot.neutral() if q is None else np.asarray(q, float)
-    if q.shape != (robot.nq,):
-        raise ValueError(f"q has shape {q.shape}, but robot {robot.name!r} needs ({robot.nq},)")
+def locked(robot: R, joints: str | Iterable[str], q: ConfigurationLike | None = None) -> R:
+    """The robot with the named joints locked at their coordinates in q (default: neutral)."""
+    at = robot.neutral() if q is None else np.asarray(q, float)
+    if at.shape != (robot.nq,):
+        raise ValueError(f"q has shape {at.shape}, but robot {robot.name!r} needs ({robot.nq},)")
     builder = _builder(robot)
     for name in [joints] if isinstance(joints, str) else joints:
         h = robot.hinge(name)
-        pose = h.placement @ h.kind.pose(h, rot.scalars(q[h.q]))
+        pose = h.placement @ h.kind.pose(h, rot.scalars(at[h.q]))
         builder.replace_hinge(name, **_weld(pose))
     return builder.build()
 
@@ -38,8 +39,11 @@ def attach(
     prefix: str = "",
     placement: Transform | None = None,
 ) -> R:
-    """`robot` with `other` mounted on the frame `at`, which becomes the other's world (moved by
-    `placement`). What floats freely in `other` (a payload on a free hinge) is welded on."""
+    """`robot` with `other` mounted on the frame `at`.
+
+    The world of `other` is at the pose `placement` in that frame. Free hinges between `other` and
+    its world, such as that of a payload, become welds.
+    """
     frame = robot.frame(at)
     names = {b.name for b in robot.bodies} | {h.name for h in robot.hinges} | set(robot.frames)
     parts = [*other.bodies, *other.hinges, *other.frames.values()]
@@ -61,5 +65,6 @@ def _builder(robot: R) -> RobotBuilder[R]:
 
 
 def _weld(pose: Transform) -> dict[str, Any]:
+    """The fields of `Hinge` that turn a hinge into a weld at this pose."""
     empty = {name: np.zeros(0) for name in (*PER_V, *PER_Q)}
     return {"kind": KINDS["weld"], "placement": pose, "axes": (), **empty}

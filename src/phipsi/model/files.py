@@ -1,10 +1,10 @@
-"""Files that appear whole or not at all."""
+"""Files that are written completely or not at all."""
 
 from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
@@ -13,10 +13,11 @@ from phipsi.model.untrusted import quoted
 
 
 @contextmanager
-def atomic(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """A file to write that takes its place when it is complete; else the old one, or none, stays.
+def atomic(path: str | os.PathLike[str]) -> Generator[BinaryIO]:
+    """A temporary file to write to, which replaces `path` once it is complete.
 
-    Whatever stops the writing (a full disk, Ctrl-C) leaves nothing behind.
+    If writing is interrupted (a full disk, Ctrl-C), an existing file at `path` stays as it was and
+    the temporary file is deleted.
     """
     shown = quoted(str(path), 200)
     try:
@@ -43,7 +44,7 @@ def atomic(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
 
 def write(path: str | os.PathLike[str], content: bytes) -> Path:
-    """Write a file at once, whole or not at all."""
+    """Write the content to a file, completely or not at all."""
     with atomic(path) as file:
         file.write(content)
     return Path(path)

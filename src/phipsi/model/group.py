@@ -1,60 +1,68 @@
-"""Brackets, coadjoint actions and momenta of hinges that are groups; trivial where q moves by
-addition. The columns of H* are constant, orthonormal and closed under the bracket."""
+"""Lie brackets, coadjoint actions and momenta of hinges whose coordinates form a Lie group.
+
+The columns of H* of such a hinge are constant, orthonormal and closed under the bracket. For hinges
+whose coordinates add, all functions are trivial.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from typing import Annotated
 
 import numpy as np
 
+from phipsi.model.parts import Hinge
 from phipsi.spatial import Force, Motion
+from phipsi.spatial.rotation import Scalars
+from phipsi.typing import Array
 
 
-def bracket(h: Any, u: Any, x: Any) -> Sequence[Any]:
+def bracket(h: Hinge, u: Scalars, x: Scalars) -> Scalars:
     """[u, x] with H*[u, x] = ad(H*u) H*x."""
     if not h.kind.group:
         return [0.0] * h.kind.nv
     return _components(h, _motion(h, u).cross(_motion(h, x)).array)
 
 
-def coadjoint(h: Any, u: Any, p: Any) -> Sequence[Any]:
-    """ad*_u p with (ad*_u p)·x = p·[u, x]: the rate of a momentum p that rests in the world."""
+def coadjoint(h: Hinge, u: Scalars, p: Scalars) -> Scalars:
+    """ad*_u p with (ad*_u p)·x = p·[u, x]: the rate of a momentum p that is constant in the world,
+    in a frame that moves with u."""
     if not h.kind.group:
         return [0.0] * h.kind.nv
     return _components(h, -_motion(h, u).cross_force(_force(h, p)).array)
 
 
-def inboard(h: Any, q: Any, p: Any) -> Sequence[Any]:
-    """A momentum p of the hinge, as it stands in the frame that the hinge turns in."""
+def inboard(h: Hinge, q: Scalars, p: Scalars) -> Scalars:
+    """A momentum p of the hinge (child frame), expressed in the hinge frame on the parent."""
     if not h.kind.group:
         return p
     return _components(h, (h.kind.pose(h, q) @ _force(h, p)).array)
 
 
-def outboard(h: Any, q: Any, p: Any) -> Sequence[Any]:
+def outboard(h: Hinge, q: Scalars, p: Scalars) -> Scalars:
     """The inverse of `inboard`."""
     if not h.kind.group:
         return p
     return _components(h, (h.kind.pose(h, q).inv @ _force(h, p)).array)
 
 
-def _motion(h: Any, v: Any) -> Motion:
+def _motion(h: Hinge, v: Scalars) -> Motion:
     return Motion.of(_span(h, v))
 
 
-def _force(h: Any, p: Any) -> Force:
+def _force(h: Hinge, p: Scalars) -> Force:
     return Force.of(_span(h, p))
 
 
-def _columns(h: Any) -> Any:
+def _columns(h: Hinge) -> Annotated[Array, "nv 6"]:
+    """The columns of H*, one in each row."""
     return np.array([c.array for c in h.kind.columns(h, h.kind.neutral)], float)
 
 
-def _span(h: Any, v: Any) -> Any:
-    """H*v; its scalars may be arrays of a batch."""
-    return np.dot(_columns(h).T.astype(object), v)
+def _span(h: Hinge, v: Scalars) -> Annotated[Array, "6"]:
+    """H* v; its scalars may be arrays over a batch."""
+    return np.dot(_columns(h).T.astype(object), np.asarray(v))
 
 
-def _components(h: Any, array: Any) -> Sequence[Any]:
+def _components(h: Hinge, array: Annotated[Array, "6"]) -> Scalars:
+    """The coefficients of a spatial vector in the columns of H*."""
     return np.dot(_columns(h).astype(object), array)

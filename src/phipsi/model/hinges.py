@@ -8,15 +8,23 @@ coordinates move along a velocity and back.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Literal
 
 import numpy as np
 
-from phipsi.model.reversal import Reversal
+from phipsi.model.reversal import HingeGeometry, Reversal
 from phipsi.spatial import Force, HingeMap, Motion, MotionBasis, Rotation, Transform
 from phipsi.spatial import rotation as rot
+from phipsi.spatial.rotation import Scalars, Vector
+from phipsi.typing import Real
+
+HingeName = Literal[
+    "weld", "revolute", "continuous", "prismatic", "helical", "cylindrical", "universal", "planar",
+    "spherical", "free",
+]  # fmt: skip
+"""The names of hinge kinds: the keys of KINDS."""
 
 
 @dataclass(frozen=True)
@@ -24,24 +32,28 @@ class HingeKind:
     """One row of the table. `q` and `v` are sequences of nq and nv scalars, `h` is anything with
     `.axes` (unit vectors, hinge frame) and `.pitch` [m/rad]."""
 
-    name: str
+    name: HingeName
     nq: int
     nv: int
     axes: int
-    pose: Callable[[Any, Any], Transform]
-    coordinates: Callable[[Any, Transform], Sequence[Any]]
+    pose: Callable[[HingeGeometry, Scalars], Transform]
+    coordinates: Callable[[HingeGeometry, Transform], Scalars]
     """The q of a relative pose; of one off the hinge's motions that of a near one."""
-    columns: Callable[[Any, Any], tuple[Motion, ...]]
-    forces: Callable[[Any, Any], tuple[Force, ...]]
+    columns: Callable[[HingeGeometry, Scalars], tuple[Motion, ...]]
+    forces: Callable[[HingeGeometry, Scalars], tuple[Force, ...]]
     """6 − nv forces, child frame, that span what the hinge transmits: H f = 0."""
     reversal: Reversal
     """How it is described from the other side."""
     neutral: tuple[float, ...]
-    advance: Callable[[Any, Any, Any], Sequence[Any]]
-    difference: Callable[[Any, Any, Any], Sequence[Any]]
-    rate: Callable[[Any, Any, Any, Any], Motion] = lambda h, q, v, w: Motion.zero()
+    advance: Callable[[HingeGeometry, Scalars, Scalars], Scalars]
+    difference: Callable[[HingeGeometry, Scalars, Scalars], Scalars]
+    rate: Callable[[HingeGeometry, Scalars, Scalars, Scalars], Motion] = (
+        lambda h, q, v, w: Motion.zero()
+    )  # fmt: skip
     """Ḣ* w where the hinge moves with v."""
-    bend: Callable[[Any, Any, Any, Any, Any], Motion] = lambda h, q, u, v, w: Motion.zero()
+    bend: Callable[[HingeGeometry, Scalars, Scalars, Scalars, Scalars], Motion] = (
+        lambda h, q, u, v, w: Motion.zero()
+    )
     """How Ḣ* w changes where the hinge is displaced by u."""
     rates: tuple[int, ...] = ()
     """For each freedom the number of q that it is the rate of, −1 where there is none."""
@@ -50,20 +62,20 @@ class HingeKind:
     quaternion: int | None = None
     """Where in q the quaternion begins, if there is one."""
 
-    flow: Callable[[Any, Any, Any], Sequence[Any]] = lambda h, q, v: v
+    flow: Callable[[HingeGeometry, Scalars, Scalars], Scalars] = lambda h, q, v: v
     """The rate of q where the hinge moves with v."""
     group: bool = False
     """Does q move along the group of H*, which is constant then (else by addition)?"""
-    projection: Callable[[Any, Transform], Transform] | None = None
+    projection: Callable[[HingeGeometry, Transform], Transform] | None = None
     """The pose of the hinge nearest to a relative pose, where it takes no coordinates."""
 
-    def near(self, h: Any, pose: Transform) -> Transform:
+    def near(self, h: HingeGeometry, pose: Transform) -> Transform:
         """The pose of the hinge nearest to a relative pose: that of its coordinates."""
         if self.projection is not None:
             return self.projection(h, pose)
         return self.pose(h, self.coordinates(h, pose))
 
-    def map(self, h: Any, q: Any) -> HingeMap:
+    def map(self, h: HingeGeometry, q: Scalars) -> HingeMap:
         """H at q."""
         return HingeMap(MotionBasis(self.columns(h, q)))
 
@@ -74,66 +86,66 @@ class HingeKind:
         return self.name
 
 
-def _turn(u: Any, angle: Any) -> Transform:
+def _turn(u: Vector, angle: Real) -> Transform:
     return Transform(Rotation.about(u, angle), rot.zero())
 
 
-def _nearest_turn(h: Any, pose: Transform) -> Transform:
+def _nearest_turn(h: HingeGeometry, pose: Transform) -> Transform:
     s, c = rot.turn_about(h.axes[0], pose.rotation)
     return Transform(Rotation.along(h.axes[0], s, c), rot.zero())
 
 
-def _slide(u: Any, length: Any) -> Transform:
+def _slide(u: Vector, length: Real) -> Transform:
     return Transform(rot.identity(), u * length)
 
 
-def _angular(u: Any) -> Motion:
+def _angular(u: Vector) -> Motion:
     return Motion(u, rot.zero())
 
 
-def _linear(u: Any) -> Motion:
+def _linear(u: Vector) -> Motion:
     return Motion(rot.zero(), u)
 
 
-def _moments(*directions: Any) -> tuple[Force, ...]:
+def _moments(*directions: Vector) -> tuple[Force, ...]:
     return tuple(Force(u, rot.zero()) for u in directions)
 
 
-def _pushes(*directions: Any) -> tuple[Force, ...]:
+def _pushes(*directions: Vector) -> tuple[Force, ...]:
     return tuple(Force(rot.zero(), u) for u in directions)
 
 
 _UNIT = tuple(rot.scalars(np.eye(3)))
 
 
-def _add(h: Any, q: Any, dv: Any) -> Sequence[Any]:
+def _add(h: HingeGeometry, q: Scalars, dv: Scalars) -> Scalars:
     return [a + b for a, b in zip(q, dv, strict=True)]
 
 
-def _subtract(h: Any, q0: Any, q1: Any) -> Sequence[Any]:
+def _subtract(h: HingeGeometry, q0: Scalars, q1: Scalars) -> Scalars:
     return [b - a for a, b in zip(q0, q1, strict=True)]
 
 
-def _universal_pose(h: Any, q: Any) -> Transform:
+def _universal_pose(h: HingeGeometry, q: Scalars) -> Transform:
     first, second = (Rotation.about(u, angle) for u, angle in zip(h.axes, q, strict=True))
     return Transform(first.followed(second), rot.zero())
 
 
-def _universal_columns(h: Any, q: Any) -> tuple[Motion, ...]:
+def _universal_columns(h: HingeGeometry, q: Scalars) -> tuple[Motion, ...]:
     return _angular(Rotation.about(h.axes[1], q[1]).T @ h.axes[0]), _angular(h.axes[1])
 
 
-def _universal_rate(h: Any, q: Any, v: Any, w: Any) -> Motion:
+def _universal_rate(h: HingeGeometry, q: Scalars, v: Scalars, w: Scalars) -> Motion:
     first = _universal_columns(h, q)[0].angular
     return _angular(rot.cross(first, h.axes[1]) * (v[1] * w[0]))
 
 
-def _universal_bend(h: Any, q: Any, u: Any, v: Any, w: Any) -> Motion:
+def _universal_bend(h: HingeGeometry, q: Scalars, u: Scalars, v: Scalars, w: Scalars) -> Motion:
     first = _universal_columns(h, q)[0].angular
     return _angular(rot.cross(rot.cross(first, h.axes[1]), h.axes[1]) * (u[1] * v[1] * w[0]))
 
 
-def _universal_coordinates(h: Any, pose: Transform) -> Sequence[Any]:
+def _universal_coordinates(h: HingeGeometry, pose: Transform) -> Scalars:
     (first, second), R = h.axes, pose.rotation
     return [
         rot.angle_between(first, second, R @ second),
@@ -141,12 +153,12 @@ def _universal_coordinates(h: Any, pose: Transform) -> Sequence[Any]:
     ]
 
 
-def _universal_forces(h: Any, q: Any) -> tuple[Force, ...]:
+def _universal_forces(h: HingeGeometry, q: Scalars) -> tuple[Force, ...]:
     first = _universal_columns(h, q)[0].angular
     return *_moments(rot.cross(first, h.axes[1])), *_pushes(*_UNIT)
 
 
-def _helical_coordinates(h: Any, pose: Transform) -> Sequence[Any]:
+def _helical_coordinates(h: HingeGeometry, pose: Transform) -> Scalars:
     """The angle of the rotation, with the whole turns that the translation tells."""
     u, angle = h.axes[0], rot.angle_about(h.axes[0], pose.rotation)
     flat = h.pitch == 0.0
@@ -154,41 +166,41 @@ def _helical_coordinates(h: Any, pose: Transform) -> Sequence[Any]:
     return [angle + np.where(flat, 0.0, 2.0 * np.pi * np.floor(turns + 0.5))]
 
 
-def _helical_forces(h: Any, q: Any) -> tuple[Force, ...]:
+def _helical_forces(h: HingeGeometry, q: Scalars) -> tuple[Force, ...]:
     u, (a, b) = h.axes[0], rot.perpendicular(h.axes[0])
     return *_moments(a, b), *_pushes(a, b), Force(u * -h.pitch, u)
 
 
-def _planar_coordinates(h: Any, pose: Transform) -> Sequence[Any]:
+def _planar_coordinates(h: HingeGeometry, pose: Transform) -> Scalars:
     normal, first, second = h.axes
     angle = rot.angle_about(normal, pose.rotation)
     return [first @ pose.position, second @ pose.position, angle]
 
 
-def _planar_pose(h: Any, q: Any) -> Transform:
+def _planar_pose(h: HingeGeometry, q: Scalars) -> Transform:
     normal, first, second = h.axes
     return Transform(Rotation.about(normal, q[2]), np.dot(np.stack([first, second], 1), q[:2]))
 
 
-def _planar_back(q: Any) -> Sequence[Any]:
+def _planar_back(q: Scalars) -> Scalars:
     """q of the inverse pose, axes (−normal, first, −second)."""
     s, c = np.sin(q[2]), np.cos(q[2])
     return [-(c * q[0] + s * q[1]), c * q[1] - s * q[0], q[2]]
 
 
-def _free_back(q: Any) -> Sequence[Any]:
+def _free_back(q: Scalars) -> Scalars:
     position = rot.from_quaternion(q[3:]).T @ q[:3]
     return [*(-position), *rot.conjugate(rot.normalize(q[3:]))]
 
 
-def _planar_advance(h: Any, q: Any, dv: Any) -> Sequence[Any]:
+def _planar_advance(h: HingeGeometry, q: Scalars, dv: Scalars) -> Scalars:
     w, zero = dv[0], 0.0 * dv[0]
     dx, dy, _ = rot.exp_translation(rot.vector(zero, zero, w), rot.vector(dv[1], dv[2], zero))
     s, c = np.sin(q[2]), np.cos(q[2])
     return [q[0] + c * dx - s * dy, q[1] + s * dx + c * dy, q[2] + w]
 
 
-def _planar_difference(h: Any, q0: Any, q1: Any) -> Sequence[Any]:
+def _planar_difference(h: HingeGeometry, q0: Scalars, q1: Scalars) -> Scalars:
     s, c, w = np.sin(q0[2]), np.cos(q0[2]), q1[2] - q0[2]
     dx, dy, zero = q1[0] - q0[0], q1[1] - q0[1], 0.0 * w
     turn = rot.log(rot.exp(rot.vector(zero, zero, w)))  # the translation needs the angle within ±π
@@ -197,39 +209,39 @@ def _planar_difference(h: Any, q0: Any, q1: Any) -> Sequence[Any]:
     return [turn[2], vx, vy]
 
 
-def _planar_flow(h: Any, q: Any, v: Any) -> Sequence[Any]:
+def _planar_flow(h: HingeGeometry, q: Scalars, v: Scalars) -> Scalars:
     s, c = np.sin(q[2]), np.cos(q[2])
     return [c * v[1] - s * v[2], s * v[1] + c * v[2], v[0]]
 
 
-def _ball_flow(h: Any, q: Any, v: Any) -> Sequence[Any]:
+def _ball_flow(h: HingeGeometry, q: Scalars, v: Scalars) -> Scalars:
     return [0.5 * x for x in rot.multiply(q, [0.0, *v])]
 
 
-def _free_flow(h: Any, q: Any, v: Any) -> Sequence[Any]:
+def _free_flow(h: HingeGeometry, q: Scalars, v: Scalars) -> Scalars:
     return [*(rot.from_quaternion(q[3:]) @ v[3:]), *_ball_flow(h, q[3:], v[:3])]
 
 
-def _ball_advance(h: Any, q: Any, dv: Any) -> Sequence[Any]:
+def _ball_advance(h: HingeGeometry, q: Scalars, dv: Scalars) -> Scalars:
     return rot.normalize(rot.multiply(q, rot.exp(dv)))
 
 
-def _ball_difference(h: Any, q0: Any, q1: Any) -> Sequence[Any]:
+def _ball_difference(h: HingeGeometry, q0: Scalars, q1: Scalars) -> Vector:
     return rot.log(rot.multiply(rot.conjugate(rot.normalize(q0)), rot.normalize(q1)))
 
 
-def _free_advance(h: Any, q: Any, dv: Any) -> Sequence[Any]:
+def _free_advance(h: HingeGeometry, q: Scalars, dv: Scalars) -> Scalars:
     step = rot.exp_translation(dv[:3], dv[3:])
     return [*(q[:3] + rot.from_quaternion(q[3:]) @ step), *_ball_advance(h, q[3:], dv[:3])]
 
 
-def _free_difference(h: Any, q0: Any, q1: Any) -> Sequence[Any]:
+def _free_difference(h: HingeGeometry, q0: Scalars, q1: Scalars) -> Scalars:
     turn = _ball_difference(h, q0[3:], q1[3:])
     step = rot.from_quaternion(q0[3:]).T @ (q1[:3] - q0[:3])
     return [*turn, *rot.log_translation(turn, step)]
 
 
-def _turning(name: str) -> HingeKind:
+def _turning(name: HingeName) -> HingeKind:
     """A hinge that turns about its axis."""
     return HingeKind(
         name, 1, 1, 1,
@@ -243,7 +255,7 @@ def _turning(name: str) -> HingeKind:
     )  # fmt: skip
 
 
-KINDS: dict[str, HingeKind] = {
+KINDS: dict[HingeName, HingeKind] = {
     row.name: row
     for row in (
         HingeKind(

@@ -1,4 +1,4 @@
-"""The project's own file format: a robot as JSON, canonical and lossless.
+"""The file format of phipsi: a robot as JSON, canonical and lossless.
 
     {"phipsi": 1, "name": ..., "gravity": [3 numbers],
      "bodies": [{"name": ..., "inertia": [10 numbers, see conventions.py]}],
@@ -8,9 +8,9 @@
                  "mimic": {"joint", "multiplier", "offset"}}],
      "frames": [{"name", "body", "placement"}]}
 
-with placement = {"rotation": [9 numbers, row by row], "position": [3 numbers]}. `null` stands for
-no limit. Of a hinge everything after "child" may be left out, but not the axes of a kind that has
-some (planar: normal, first, second). Equal robots have equal texts.
+with placement = {"rotation": [9 numbers, row by row], "position": [3 numbers]}. `null` means no
+limit. All keys of a hinge after "child" are optional, except "axes" for kinds with axes (planar:
+normal, first, second). Equal robots have equal texts.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -32,17 +32,18 @@ from phipsi.model.parts import INF, Body, Frame, Hinge, Mimic
 from phipsi.model.validate import NO_LIMIT, PER_V
 from phipsi.spatial import SpatialInertia, Transform
 from phipsi.spatial import rotation as rot
+from phipsi.typing import Array
 
 VERSION = 1
 """The version of the format that this library writes and reads."""
 MAX_VALUES = 2_000_000
-"""No text with more values is read."""
+"""The maximum number of values in a text."""
 
 _IDENTITY = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
 
 
 def to_json(robot: RobotDescription) -> str:
-    """The robot as canonical JSON text: deterministic, and exact to the last bit."""
+    """The robot as canonical JSON text: deterministic and without rounding."""
     head = {"phipsi": VERSION, "name": robot.name, "gravity": _row(robot.gravity)}
     parts = {
         "bodies": [{"name": b.name, "inertia": _row(b.inertia.parameters)} for b in robot.bodies],
@@ -60,7 +61,7 @@ def to_json(robot: RobotDescription) -> str:
 
 
 def read_json(text: str | bytes, make: type[R], *, strict: bool = False) -> R:
-    """The robot, of the class `make`, that a JSON text describes; `strict` as in `build`."""
+    """The robot, of class `make`, that a JSON text describes; `strict` as in `Builder.build`."""
     root = _Object("the robot", _parsed(text))
     version = root.take("phipsi", None)
     if version != VERSION:
@@ -82,8 +83,8 @@ def read_json(text: str | bytes, make: type[R], *, strict: bool = False) -> R:
     return builder.build(strict=strict)
 
 
-def _row(values: Iterable[Any]) -> list[float | None]:
-    """Floats, −0 as 0, infinities as None."""
+def _row(values: Iterable[Any] | Array) -> list[float | None]:
+    """The values as floats, with −0 as 0 and infinities as None."""
     return [x + 0.0 if math.isfinite(x) else None for x in map(float, values)]
 
 
@@ -95,6 +96,7 @@ def _placement_row(placement: Transform) -> dict[str, Any]:
 
 
 def _hinge_row(h: Hinge) -> dict[str, Any]:
+    """The JSON object of a hinge."""
     row: dict[str, Any] = {
         "name": h.name,
         "kind": h.kind.name,
@@ -119,12 +121,13 @@ def _hinge_row(h: Hinge) -> dict[str, Any]:
 
 
 def _hinge(row: _Object) -> Hinge:
+    """The hinge that a JSON object describes."""
     name, kind_name = row.name(), row.name("kind")
-    kind = KINDS.get(kind_name)
-    if kind is None:
+    if kind_name not in KINDS:
         raise ModelError(
             f"{row.where}.kind is {untrusted.quoted(kind_name)}; known are {', '.join(KINDS)}"
         )
+    kind = KINDS[kind_name]
     parent, child = row.name("parent"), row.name("child")
     placement = row.placement()
     axes = tuple(
@@ -151,41 +154,47 @@ def _hinge(row: _Object) -> Hinge:
 
 
 class _Object:
-    """A JSON object whose keys are taken one by one; every complaint names its place."""
+    """A JSON object from which keys are taken one by one.
 
-    def __init__(self, where: str, value: Any) -> None:
+    Every error message says `where` in the text the object is.
+    """
+
+    def __init__(self, where: str, value: object) -> None:
         if not isinstance(value, dict):
             raise ModelError(f"{where} is {untrusted.quoted(value)}, needs a JSON object")
         self.where = where
-        self.left = dict(value)
+        self.left = dict(cast("dict[str, object]", value))
 
-    def take(self, key: str, default: Any = ...) -> Any:
-        """The value of a key, once; without a default the key is required."""
+    def take(self, key: str, default: object = ...) -> object:
+        """Remove a key and return its value; without a default the key is required."""
         value = self.left.pop(key, default)
         if value is ...:
             raise ModelError(f"{self.where} lacks the key {key!r}")
         return value
 
     def done(self) -> None:
-        """Complain about keys that nobody took."""
+        """Raise an error if there are keys that were not taken."""
         if self.left:
             unknown = untrusted.quoted(next(iter(self.left)))
             raise ModelError(f"{self.where} has the unknown key {unknown}; remove it")
 
     def name(self, key: str = "name") -> str:
-        """A name."""
+        """The name under a key."""
         return untrusted.name(f"{self.where}.{key}", self.take(key))
 
     def number(self, key: str, default: float) -> float:
-        """One number."""
+        """The number under a key."""
         return _numbers(f"{self.where}.{key}", [self.take(key, default)], 1)[0]
 
-    def numbers(self, key: str, size: int, default: Any = ...) -> list[float]:
-        """A list of so many numbers."""
+    def numbers(self, key: str, size: int, default: object = ...) -> list[float]:
+        """The list of `size` numbers under a key."""
         return _numbers(f"{self.where}.{key}", self.take(key, default), size)
 
-    def array(self, key: str, default: list[float]) -> np.ndarray:
-        """The frozen array of a key, as long as the default; null where there is no limit."""
+    def array(self, key: str, default: list[float]) -> Array:
+        """The numbers under a key as an immutable array of the length of the default.
+
+        Of a limit, null means that there is none.
+        """
         given = self.items(key, default)
         if key in NO_LIMIT:
             given = [NO_LIMIT[key] if x is None else x for x in given]
@@ -193,20 +202,20 @@ class _Object:
         array.flags.writeable = False
         return array
 
-    def items(self, key: str, default: Any = ...) -> list[Any]:
-        """A list."""
+    def items(self, key: str, default: object = ...) -> list[object]:
+        """The list under a key."""
         value = self.take(key, default)
         if not isinstance(value, list):
             raise ModelError(f"{self.where}.{key} is {untrusted.quoted(value)}, needs a list")
-        return value
+        return cast("list[object]", value)
 
     def rows(self, key: str) -> Iterator[_Object]:
-        """The objects of a list."""
+        """The objects of the list under a key."""
         for i, value in enumerate(self.items(key, [])):
             yield _Object(f"{key}[{i}]", value)
 
     def placement(self) -> Transform:
-        """The pose under the key "placement", default the identity."""
+        """The pose under the key "placement", by default the identity."""
         pose = _Object(f"{self.where}.placement", self.take("placement", {}))
         rotation = pose.numbers("rotation", 9, list(_IDENTITY))
         position = pose.numbers("position", 3, [0.0, 0.0, 0.0])
@@ -214,16 +223,19 @@ class _Object:
         return Transform(rot.scalars(rotation).reshape(3, 3), rot.scalars(position))
 
 
-def _numbers(where: str, value: Any, size: int) -> list[float]:
-    if not isinstance(value, list) or len(value) != size:
-        raise ModelError(f"{where} is {untrusted.quoted(value)}, needs a list of {size} numbers")
-    for x in value:
+def _numbers(where: str, value: object, size: int) -> list[float]:
+    """The value, if it is a list of `size` numbers."""
+    items = cast("list[object]", value)
+    if not isinstance(items, list) or len(items) != size:
+        raise ModelError(f"{where} is {untrusted.quoted(items)}, needs a list of {size} numbers")
+    for x in items:
         if not isinstance(x, float):
             raise ModelError(f"{where} has {untrusted.quoted(x)}, which is not a number")
-    return value
+    return cast("list[float]", items)
 
 
-def _parsed(text: str | bytes) -> Any:
+def _parsed(text: str | bytes) -> object:
+    """The value of a JSON text, in which all numbers are floats."""
     text = untrusted.decoded(text)
     if text.count(",") > MAX_VALUES:
         raise ModelError(f"the robot has more than {MAX_VALUES:,} values")
@@ -242,8 +254,9 @@ def _parsed(text: str | bytes) -> Any:
         raise ModelError(f"the robot is not JSON: {error}") from None
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    result: dict[str, Any] = {}
+def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """The JSON object with these keys and values; a repeated key is an error."""
+    result: dict[str, object] = {}
     for key, value in pairs:
         if key in result:
             raise ModelError(f"the robot has the key {untrusted.quoted(key)} twice in one object")

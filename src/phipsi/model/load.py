@@ -1,11 +1,11 @@
-"""Robots from files and texts of any known format, and back to a file."""
+"""Reading robots from files and texts of any known format, and writing them to files."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 from phipsi.model import mjcf, untrusted, urdf
 from phipsi.model.errors import ModelError
@@ -14,7 +14,9 @@ from phipsi.model.json import to_json
 from phipsi.model.robot import Robot, from_json
 
 Format = Literal["urdf", "mjcf", "json"]
-_ROOTS = {"robot": "urdf", "mujoco": "mjcf"}
+"""A file format of robots."""
+_ROOTS: dict[str, Format] = {"robot": "urdf", "mujoco": "mjcf"}
+"""The format of an XML text by its root element."""
 
 
 def load(
@@ -25,13 +27,51 @@ def load(
     format: Format | None = None,
     strict: bool = False,
 ) -> Robot:
-    """The robot in a file, or in a text that starts with "<" or "{".
+    """The robot that a file or a text describes.
 
-    The content says whether it is URDF (`from_urdf`), MJCF (`from_mjcf`) or phipsi's own JSON
-    (`from_json`); `format` insists on one of them. `base` ("fixed" or "free") and
-    `armature` (rotor inertia of every joint, or of the named ones) are for URDF. Doubtful
-    inertias are a `ModelWarning`, or with `strict=True` a `ModelError`. Whatever is wrong with the
-    source is a `ModelError` that says so in one sentence; a missing file is a `FileNotFoundError`.
+    An inertia that no real body has is a `ModelWarning`.
+
+    Parameters
+    ----------
+    source
+        The path of a file, or a text that starts with "<" or "{".
+    base : optional
+        Of a URDF: whether its root link is the world ("fixed") or a body on a free hinge ("free").
+    armature : optional
+        Of a URDF: the rotor inertia [kg·m² or kg] of every joint with one freedom, or of joints by
+        name.
+    format : optional
+        "urdf", "mjcf" or "json" (the format of `save`); by default the content decides. Details:
+        `phipsi.model.urdf.from_urdf`, `phipsi.model.mjcf.from_mjcf` and `phipsi.model.json`.
+    strict : optional
+        Whether an inertia that no real body has is a `ModelError`.
+
+    Returns
+    -------
+    Robot
+        The robot.
+
+    Raises
+    ------
+    ModelError
+        If something is wrong with the source; the message is one sentence.
+    FileNotFoundError
+        If there is no such file.
+
+    Examples
+    --------
+    >>> import phipsi as pp
+    >>> text = '''<robot name="pendulum">
+    ...   <link name="base"/>
+    ...   <link name="bob"><inertial>
+    ...     <origin xyz="0 0 -1"/><mass value="2"/><inertia ixx="0.1" iyy="0.1" izz="0.1"/>
+    ...   </inertial></link>
+    ...   <joint name="pivot" type="continuous">
+    ...     <parent link="base"/><child link="bob"/><axis xyz="0 1 0"/>
+    ...   </joint>
+    ... </robot>'''
+    >>> pp.load(text)
+    <Robot 'pendulum': 1 body, nq=1, nv=1>
     """
     if untrusted.is_text(source):
         return _robot(source, None, base, armature, format, strict)
@@ -46,8 +86,27 @@ def load(
 
 
 def save(robot: Robot, path: str | os.PathLike[str]) -> None:
-    """Write the robot as JSON, which `load` reads back bit for bit. The file appears complete or
-    not at all."""
+    """Write a robot to a file as JSON, which `load` reads without any loss.
+
+    The file is written completely or not at all.
+
+    Parameters
+    ----------
+    robot
+        The robot.
+    path
+        The path of the file, which is replaced if it exists.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile, phipsi as pp
+    >>> robot = pp.robots.double_pendulum()
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder) / "robot.json"
+    ...     pp.save(robot, file)
+    ...     pp.load(file) == robot
+    True
+    """
     write(path, to_json(robot).encode())
 
 
@@ -56,11 +115,12 @@ def _robot(
     path: Path | None,
     base: urdf.Base,
     armature: float | Mapping[str, float],
-    format: str | None,
+    format: Format | None,
     strict: bool,
 ) -> Robot:
+    """The robot that a text describes; `path` is the file that it was read from."""
     text = untrusted.decoded(content).lstrip("\ufeff \t\r\n")
-    if format not in (None, "urdf", "mjcf", "json"):
+    if format not in (None, *get_args(Format)):
         raise ModelError(f"format is {untrusted.quoted(format)}, needs 'urdf', 'mjcf' or 'json'")
     if format == "json" or (format is None and text.startswith("{")):
         _only_urdf(base, armature, "JSON")
@@ -80,7 +140,8 @@ def _robot(
     )
 
 
-def _only_urdf(base: str, armature: float | Mapping[str, float], what: str) -> None:
+def _only_urdf(base: urdf.Base, armature: float | Mapping[str, float], what: str) -> None:
+    """Raise an error if an option that only URDF has is given for another format."""
     if base != "fixed":
         raise ModelError(f"base={base!r} is for URDF; {what} says itself how its base moves")
     if armature:

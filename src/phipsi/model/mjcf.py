@@ -1,4 +1,4 @@
-"""Robots from MJCF, through MuJoCo's own compiler."""
+"""Robots from MJCF, which is compiled by MuJoCo."""
 
 from __future__ import annotations
 
@@ -13,36 +13,54 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from phipsi.model import untrusted
+from phipsi.model.builder import HingeNumbers
 from phipsi.model.errors import ModelError, ModelWarning
-from phipsi.model.hinges import KINDS
+from phipsi.model.hinges import KINDS, HingeName
 from phipsi.model.robot import Builder, Robot
 from phipsi.spatial import Transform
 from phipsi.spatial import rotation as rot
+from phipsi.typing import Array, Vector3
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
 MAX_SIZE = 10_000_000
-"""No array that an MJCF asks for by a number (a texture, a height field) may be larger."""
+"""The maximum size of an array whose size the MJCF gives (a texture, a height field)."""
 
-_KINDS = ("free", "spherical", "prismatic", "revolute")  # in the order of mujoco.mjtJoint
+_KINDS: tuple[HingeName, ...] = ("free", "spherical", "prismatic", "revolute")
+"""Hinge kinds in the order of mujoco.mjtJoint."""
 _SIZES = {"count", "width", "height", "nrow", "ncol", "dim", "nsample"}
+"""Attributes of an MJCF that give sizes of arrays, or numbers of copies."""
 
 
 def from_mjcf(source: str | bytes | os.PathLike[str], *, strict: bool = False) -> Robot:
-    """The robot that an MJCF describes: its text, or the path of its file. Needs `mujoco`.
+    """The robot that an MJCF describes. Needs `mujoco`.
 
-    q, in its order, equals MuJoCo's qpos (v differs for a free joint: `phipsi.interop`). Several
-    joints of one body become massless bodies in between, named "body/joint". A body's own frame is
-    at the anchor of its last joint; where that is not MuJoCo's frame of the body, a named frame of
-    the body's name is. Sites become frames ("…_site" where a body has the name). Taken over: mass,
-    armature, damping, springs, friction loss, ranges, force limits, gravity. Not taken over:
-    geometry, contacts, actuators, and, with a `ModelWarning` (an error if `strict`), whatever else
-    acts on the motion, such as equality constraints or tendons. The `rest` of a free joint is where
-    MuJoCo starts it (qpos0).
+    q equals MuJoCo's qpos, in the same order (v differs for a free joint: `phipsi.interop`). If a
+    body has several joints, they are connected by massless bodies named "body/joint". The frame of
+    a body is at the anchor of its last joint; if MuJoCo's frame of the body is elsewhere, it
+    becomes a named frame with the name of the body. Sites become frames (named "…_site" if a body
+    has the name).
+
+    Mass, armature, damping, springs, friction loss, ranges, force limits and gravity are read. The
+    `rest` of a free joint is its initial pose in MuJoCo (qpos0). Geometry, contacts and actuators
+    are ignored. Anything else that has an effect on the motion, such as equality constraints or
+    tendons, is ignored with a `ModelWarning`.
 
     A text must not refer to files. A file may refer to others (meshes, includes), which MuJoCo
-    reads without the limits that hold for the file itself: load only what you trust that far.
+    reads without the limits on size that hold for the file itself: load only files that you trust.
+
+    Parameters
+    ----------
+    source
+        The text, or the path of a file.
+    strict : optional
+        Whether ignoring an effect, or an inertia that no real body has, is an error.
+
+    Returns
+    -------
+    Robot
+        The robot.
     """
     if untrusted.is_text(source):
         text, path = untrusted.decoded(source), None
@@ -55,7 +73,7 @@ def from_mjcf(source: str | bytes | os.PathLike[str], *, strict: bool = False) -
 
 
 def from_tree(root: Element, text: str, path: Path | None, *, strict: bool) -> Robot:
-    """The robot of a parsed MJCF, which MuJoCo reads once more from its text or path."""
+    """The robot that a parsed MJCF describes; MuJoCo parses its text or file again."""
     if root.tag != "mujoco":
         raise ModelError(f"the root element is <{root.tag[:40]}>, but an MJCF has <mujoco>")
     _check(root, may_refer=path is not None)
@@ -70,7 +88,7 @@ def from_tree(root: Element, text: str, path: Path | None, *, strict: bool) -> R
 
 
 def _check(root: Element, *, may_refer: bool) -> None:
-    """Refuse what MuJoCo would not survive or should not read."""
+    """Raise an error if MuJoCo would crash, need too much memory, or read other files."""
     total = 0
     stack = [(root, 1)]
     while stack:
@@ -93,7 +111,7 @@ def _check(root: Element, *, may_refer: bool) -> None:
 
 
 def _asked(element: Element) -> int:
-    """How many items an element asks for by number."""
+    """The number of items that the attributes of an element ask for."""
     keys = element.attrib if element.tag == "size" else _SIZES & element.attrib.keys()
     words = [word for key in keys for word in element.attrib[key].split()]
     return prod(max(1, int(word)) for word in words if word.isascii() and word.isdigit())
@@ -118,7 +136,7 @@ def _mujoco() -> Any:
 
 
 def _left_out(m: Any) -> Iterator[str]:
-    """What acts on the motion in MuJoCo and has no place in a `Robot`."""
+    """The effects on the motion that the model has and a `Robot` cannot have."""
     free = [m.jnt_type[m.dof_jntid[i]] == 0 for i in range(m.nv)]
     tendon = (m.tendon_stiffness, m.tendon_damping, m.tendon_frictionloss, m.tendon_limited)
     nonlinear = [
@@ -142,13 +160,14 @@ def _left_out(m: Any) -> Iterator[str]:
 
 
 def body_names(m: Any) -> list[str]:
-    """The names that the bodies of a compiled model have in phipsi."""
+    """The names of the bodies of a compiled model in phipsi."""
     return _unique([m.body(i).name or f"body{i}" for i in range(m.nbody)])
 
 
 def joint_names(m: Any) -> list[str]:
-    """The names that the joints of a compiled model have in phipsi."""
-    bodies, names = body_names(m), []
+    """The names of the joints of a compiled model in phipsi."""
+    bodies = body_names(m)
+    names: list[str] = []
     for j in range(m.njnt):
         body = m.jnt_bodyid[j]
         number = j - m.body_jntadr[body] if m.body_jntnum[body] > 1 else ""
@@ -157,15 +176,15 @@ def joint_names(m: Any) -> list[str]:
 
 
 class _Reader:
-    """Turns a compiled model into a robot, body by body."""
+    """Converts a compiled model to a robot, body by body."""
 
     def __init__(self, model: Any, name: str) -> None:
         self.m = model
         gravity = np.zeros(3) if _disabled(model, "GRAVITY") else model.opt.gravity
         self.builder = Builder(name, gravity=gravity)
         self.bodies, self.joints = body_names(model), joint_names(model)
-        self.origin: dict[int, np.ndarray] = {0: np.zeros(3)}
-        """Where the frame of our body lies in MuJoCo's frame of it."""
+        self.origin: dict[int, Vector3] = {0: np.zeros(3)}
+        """For each body the origin of its frame in phipsi, in its frame in MuJoCo."""
 
     def robot(self, strict: bool) -> Robot:
         """The robot."""
@@ -196,15 +215,26 @@ class _Reader:
         self.origin[i] = origin
 
     def _add_joint(
-        self, j: int, inboard: str, child: str, start: Transform, origin: np.ndarray
-    ) -> np.ndarray:
-        """Add a joint that follows the frame `start`, at `origin` of its body; returns where in the
-        body its own frame is."""
-        m, name = self.m, _KINDS[self.m.jnt_type[j]]
+        self, j: int, inboard: str, child: str, start: Transform, origin: Vector3
+    ) -> Vector3:
+        """Add joint j between the bodies `inboard` and `child`.
+
+        `start` is the pose on `inboard` of the preceding frame, whose origin is at `origin` in the
+        frame of the MuJoCo body. Returns the origin of the new hinge frame in that frame.
+        """
+        m: Any = self.m
+        name = _KINDS[int(m.jnt_type[j])]
         kind, axis = KINDS[name], m.jnt_axis[j]
         q = slice(int(m.jnt_qposadr[j]), int(m.jnt_qposadr[j]) + kind.nq)
         v = slice(int(m.jnt_dofadr[j]), int(m.jnt_dofadr[j]) + kind.nv)
-        limits: dict[str, Any] = {}
+        springs = name != "free" and not _disabled(m, "SPRING", "PASSIVE")
+        numbers = HingeNumbers(
+            armature=m.dof_armature[v],
+            damping=0.0 if _disabled(m, "DAMPER", "PASSIVE") else m.dof_damping[v],
+            stiffness=m.jnt_stiffness[j] if springs else 0.0,
+            rest=m.qpos_spring[q],
+            friction=m.dof_frictionloss[v],
+        )
         anchor = m.jnt_pos[j].copy() if name in ("revolute", "spherical") else origin
         start = start @ Transform.of(position=anchor - origin)
         if name == "free":
@@ -212,19 +242,12 @@ class _Reader:
         elif kind.nq == 1:
             start = start @ _zeroed(name, axis, float(m.qpos0[q][0]))
             if m.jnt_limited[j]:
-                limits["lower"], limits["upper"] = m.jnt_range[j]
+                numbers["lower"], numbers["upper"] = m.jnt_range[j]
             if m.jnt_actfrclimited[j]:
-                limits["effort"] = np.abs(m.jnt_actfrcrange[j]).max()
-        springs = name != "free" and not _disabled(m, "SPRING", "PASSIVE")
+                numbers["effort"] = np.abs(m.jnt_actfrcrange[j]).max()
         self.builder.hinge(
-            self.joints[j], name, inboard, child, placement=start, axis=axis,
-            armature=m.dof_armature[v],
-            damping=0.0 if _disabled(m, "DAMPER", "PASSIVE") else m.dof_damping[v],
-            stiffness=m.jnt_stiffness[j] if springs else 0.0,
-            rest=m.qpos_spring[q],
-            friction=m.dof_frictionloss[v],
-            **limits,
-        )  # fmt: skip
+            self.joints[j], name, inboard, child, placement=start, axis=axis, **numbers
+        )
         return anchor
 
     def _add_sites(self) -> None:
@@ -241,13 +264,13 @@ class _Reader:
 
 
 def _disabled(m: Any, *names: str) -> bool:
-    """Whether an option turns one of these off (the names differ among MuJoCo's versions)."""
+    """Whether one of these effects is disabled (their names differ between MuJoCo versions)."""
     bits = (int(getattr(_mujoco().mjtDisableBit, f"mjDSBL_{name}", 0)) for name in names)
     return any(m.opt.disableflags & bit for bit in bits)
 
 
 def _unique(names: list[str]) -> list[str]:
-    """The names, those already taken with an underscore more."""
+    """The names, with underscores appended to repeated ones."""
     seen: set[str] = set()
     for i, name in enumerate(names):
         while name in seen:
@@ -257,12 +280,12 @@ def _unique(names: list[str]) -> list[str]:
     return names
 
 
-def _pose(position: np.ndarray, quaternion: np.ndarray) -> Transform:
+def _pose(position: Vector3, quaternion: Array) -> Transform:
     return Transform.of(rot.from_quaternion(rot.scalars(quaternion)), position)
 
 
-def _zeroed(kind: str, axis: np.ndarray, ref: float) -> Transform:
-    """What brings a joint from its `ref`, where MuJoCo describes it, to zero."""
+def _zeroed(kind: HingeName, axis: Vector3, ref: float) -> Transform:
+    """The motion of a joint from its coordinate `ref`, where MuJoCo describes it, to zero."""
     if kind == "prismatic":
         return Transform.of(position=-ref * axis)
     return Transform.of(rot.about_axis(rot.scalars(axis), -ref))

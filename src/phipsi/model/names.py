@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
-from typing import Any
 
 
-def meant(name: Any, known: Iterable[str]) -> str:
-    """ "did you mean 'tool'? ", or nothing where no known name is near.
+def meant(name: object, known: Iterable[str]) -> str:
+    """The question "did you mean 'tool'? ", or "" if no known name is similar.
 
     >>> meant("tol", ["base", "tool"])
     "did you mean 'tool'? "

@@ -1,4 +1,4 @@
-"""The numbers of a robot that can become inputs of a kernel, each by a name.
+"""The numbers of a robot that can become inputs of a kernel, and their names.
 
 gravity             (3,)   [m/s²], world frame
 inertia:BODY        (10,)  as in conventions.py
@@ -10,7 +10,7 @@ frame:FRAME         (7,)   likewise of a named frame in its body's
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Annotated
 
 import numpy as np
 
@@ -20,12 +20,14 @@ from phipsi.model.errors import ModelError
 from phipsi.model.parts import Body
 from phipsi.spatial import SpatialInertia, Transform
 from phipsi.spatial import rotation as rot
+from phipsi.typing import Array
 
 _OF_HINGE = ("armature", "damping", "stiffness", "friction")
 
 
-def get(robot: RobotDescription, name: str) -> np.ndarray:
-    """The present value of a parameter."""
+def get(robot: RobotDescription, name: str) -> Annotated[Array, "n"]:
+    """The value of a parameter."""
+    value: Array
     what, _, target = name.partition(":")
     if name == "gravity":
         value = robot.gravity
@@ -46,8 +48,8 @@ def get(robot: RobotDescription, name: str) -> np.ndarray:
     return array.astype(float) if all(isinstance(x, (int, float)) for x in array) else array
 
 
-def put(robot: R, name: str, value: Any) -> R:
-    """The robot with another value, numbers (which are checked) or traced scalars."""
+def put(robot: R, name: str, value: Annotated[Array, "n"]) -> R:
+    """The robot with another value of a parameter: traced numbers, or checked numbers."""
     expected = get(robot, name).shape
     if value.shape != expected:
         raise ModelError(f"parameter {name!r} has shape {value.shape}, needs {expected}")
@@ -76,7 +78,7 @@ def _body(robot: RobotDescription, name: str) -> Body:
     return robot.bodies[robot.body_index(name)]
 
 
-def _check(name: str, value: np.ndarray) -> None:
+def _check(name: str, value: Array) -> None:
     if not np.isfinite(value).all():
         raise ModelError(f"parameter {name!r} is {value.tolist()}, every number must be finite")
     if name.startswith("inertia:") and value[0] < 0:
@@ -85,10 +87,12 @@ def _check(name: str, value: np.ndarray) -> None:
         raise ModelError(f"parameter {name!r} has a zero quaternion")
 
 
-def _numbers(placement: Transform) -> np.ndarray:
+def _numbers(placement: Transform) -> Annotated[Array, "7"]:
+    """[position; quaternion] of a pose."""
     return np.concatenate((placement.position, rot.to_quaternion(placement.rotation)))
 
 
-def _pose(value: Any) -> Transform:
+def _pose(value: Annotated[Array, "7"]) -> Transform:
+    """The pose of [position; quaternion]."""
     x, y, z, *quaternion = value.tolist()
     return Transform(rot.from_quaternion(quaternion), rot.vector(x, y, z))

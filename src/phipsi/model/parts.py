@@ -3,25 +3,50 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Literal
+
+import numpy as np
 
 from phipsi.model.hinges import HingeKind
 from phipsi.spatial import SpatialInertia, Transform
+from phipsi.spatial.rotation import Vector
+from phipsi.typing import Array, Real
 
 INF = float("inf")
+
+PerFreedom = Literal[
+    "velocity", "effort", "armature", "damping", "stiffness", "friction", "backlash"
+]  # fmt: skip
+"""The arrays of a hinge with nv numbers."""
+PerCoordinate = Literal["lower", "upper", "rest"]
+"""The arrays of a hinge with nq numbers."""
+
+
+def _empty() -> Array:
+    return np.zeros(0)
 
 
 @dataclass(frozen=True, eq=False)
 class Body:
-    """A rigid body: its name and its inertia in its frame (at the inboard hinge). `origin` is the
-    pose of the frame that people see; the two differ in equivalent robots alone."""
+    """A rigid body.
+
+    Parameters
+    ----------
+    name
+        Its name.
+    inertia
+        Its inertia in the body frame, which is at the inboard hinge.
+    origin : optional
+        The pose, in the body frame, of the frame of the body's description, which inputs and
+        results refer to. It is not the identity only in `Robot.equivalent`.
+    """
 
     name: str
     inertia: SpatialInertia
     origin: Transform = field(default_factory=Transform.identity)
 
     @property
-    def mass(self) -> Any:
+    def mass(self) -> Real:
         """Mass [kg]."""
         return self.inertia.mass
 
@@ -31,7 +56,15 @@ class Body:
 
 @dataclass(frozen=True)
 class Mimic:
-    """A URDF mimic relation, kept as data: q = multiplier · q(joint) + offset."""
+    """A mimic relation of a URDF, q = multiplier · q(joint) + offset: data that no program uses.
+
+    Parameters
+    ----------
+    joint
+        The name of the hinge that is followed.
+    multiplier, offset : optional
+        The numbers of the relation; the offset in [rad or m].
+    """
 
     joint: str
     multiplier: float = 1.0
@@ -40,10 +73,48 @@ class Mimic:
 
 @dataclass(frozen=True, eq=False)
 class Hinge:
-    """The hinge between `parent` (a body or the world) and `child`.
+    """The hinge that moves the body `child` relative to `parent`.
 
-    `lower`, `upper` and `rest` have nq numbers, the other arrays nv. Units: [rad] or [m] and their
-    forces [N·m] or [N].
+    `lower`, `upper` and `rest` have nq numbers (of this hinge), the other arrays nv. Units are
+    [rad] or [m], and the corresponding forces [N·m] or [N]. `Builder.hinge` makes hinges.
+
+    Parameters
+    ----------
+    name
+        Its name.
+    kind
+        The row of the table `phipsi.model.KINDS`.
+    parent
+        The name of a body, or "world".
+    child
+        The name of the body that it moves.
+    placement
+        The pose of the hinge frame in the frame of the parent.
+    axes : optional
+        Unit vectors in the hinge frame; of a planar hinge its normal and two vectors of the plane.
+    pitch : optional
+        The advance of a helical hinge [m/rad].
+    lower, upper : (nq,), optional
+        Limits of the coordinates; infinite if there are none.
+    velocity, effort : (nv,), optional
+        Limits of velocities and of motor forces; infinite if there are none. A hinge with effort 0
+        is passive.
+    armature : (nv,), optional
+        Inertia of the rotor, seen at the hinge [kg·m² or kg].
+    damping, stiffness : (nv,), optional
+        Coefficients of the damper and of the spring.
+    rest : (nq,), optional
+        The coordinates at which the spring is relaxed.
+    friction : (nv,), optional
+        Coulomb friction.
+    friction_speed : optional
+        The speed at which smooth Coulomb friction has reached 76 % [rad/s or m/s].
+    backlash : (nv,), optional
+        The width of the dead band of the spring.
+    mimic : optional
+        The mimic relation of a URDF.
+    q, v : optional
+        The slices of the robot's q and v that belong to this hinge.
     """
 
     name: str
@@ -51,19 +122,19 @@ class Hinge:
     parent: str
     child: str
     placement: Transform
-    axes: tuple[Any, ...] = ()
+    axes: tuple[Vector, ...] = ()
     pitch: float = 0.0
-    lower: Any = ()
-    upper: Any = ()
-    velocity: Any = ()
-    effort: Any = ()
-    armature: Any = ()
-    damping: Any = ()
-    stiffness: Any = ()
-    rest: Any = ()
-    friction: Any = ()
+    lower: Array = field(default_factory=_empty)
+    upper: Array = field(default_factory=_empty)
+    velocity: Array = field(default_factory=_empty)
+    effort: Array = field(default_factory=_empty)
+    armature: Array = field(default_factory=_empty)
+    damping: Array = field(default_factory=_empty)
+    stiffness: Array = field(default_factory=_empty)
+    rest: Array = field(default_factory=_empty)
+    friction: Array = field(default_factory=_empty)
     friction_speed: float = 0.01
-    backlash: Any = ()
+    backlash: Array = field(default_factory=_empty)
     mimic: Mimic | None = None
     q: slice = field(default_factory=lambda: slice(0, 0))
     v: slice = field(default_factory=lambda: slice(0, 0))
@@ -74,7 +145,17 @@ class Hinge:
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """A named frame fixed to a body or to the world."""
+    """A named frame fixed to a body or to the world.
+
+    Parameters
+    ----------
+    name
+        Its name.
+    body
+        The name of the body, or "world".
+    placement : optional
+        The pose of the frame in the frame of the body.
+    """
 
     name: str
     body: str

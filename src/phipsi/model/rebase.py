@@ -1,7 +1,7 @@
 """The same robot described from another base body ([BI] Appendix A).
 
-On the way from the old base to the new one every hinge is turned round and every body's frame moves
-to what is now its inboard hinge; the free hinge keeps its name and moves the new base.
+On the path from the old base to the new one every hinge is reversed, and the frame of every body is
+moved to its new inboard hinge. The free hinge keeps its name and moves the new base.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -20,21 +20,25 @@ from phipsi.model.parts import Frame, Hinge
 from phipsi.model.robot import Builder, Robot
 from phipsi.model.validate import NO_LIMIT
 from phipsi.spatial import Motion, Transform
+from phipsi.spatial.rotation import Scalars
+from phipsi.typing import Array, Configuration, JointVector
 
 SYMMETRIC = ("armature", "damping", "stiffness")
-"""Numbers of a hinge that are a matrix on v: a multiple of the identity stays one when turned."""
+"""Numbers of a hinge that are the diagonal of a matrix on v. In rotated axes the matrix stays
+diagonal if they are equal."""
 COMPONENT = ("friction", "backlash")
-"""Numbers that act on each component of v by itself."""
+"""Numbers of a hinge that act on each component of v separately."""
 SAME = 1e-12
-"""A frame this near to its body's own [m, rad] is that one."""
+"""A frame is the frame of its body if it differs from it by less than this [m, rad]."""
 
 
 @lru_cache(maxsize=64)
 def rerooted(robot: Robot, body: str) -> tuple[Robot, tuple[str, ...]]:
-    """The robot with `body` as the base of its tree: same names, other frames of turned bodies.
+    """The robot with `body` as the base of its tree, and warnings about limits that were dropped.
 
-    Bodies whose frame moves keep the old one as a frame of their name. What cannot be said of a
-    hinge from its other side is refused, or dropped if it is a limit: one sentence for each hinge.
+    All names are the same. A body whose frame moves has its old frame as a named frame of the same
+    name. Limits that the reversed hinge cannot have are dropped, with one warning for each hinge;
+    other numbers that it cannot have are an error.
     """
     way = _way(robot, body)
     if len(way) == 1:
@@ -64,7 +68,7 @@ def rerooted(robot: Robot, body: str) -> tuple[Robot, tuple[str, ...]]:
 
 
 def _way(robot: Robot, body: str) -> list[Hinge]:
-    """The hinges from the free one to the body's inboard hinge."""
+    """The hinges on the path from the free hinge to the inboard hinge of the body."""
     if body in robot.frames and all(b.name != body for b in robot.bodies):
         on = robot.frames[body].body
         where = "the world; name a body" if on == WORLD else f"body {on!r}; rebase to that body"
@@ -86,14 +90,15 @@ def _way(robot: Robot, body: str) -> list[Hinge]:
 
 
 def _own(pose: Transform) -> bool:
+    """Whether a pose is the identity to rounding."""
     return bool(np.abs(np.asarray(pose.matrix, float) - np.eye(4)).max() <= SAME)
 
 
-# ---- the numbers of a hinge, from its other side -------------------------------------------------
+# ---- the numbers of a reversed hinge -------------------------------------------------------------
 
 
 def _free(h: Hinge) -> dict[str, Any]:
-    """The free hinge, which moves another body now."""
+    """The fields of the free hinge that change when it moves another body."""
     for name in (*SYMMETRIC, *COMPONENT):
         if np.any(np.asarray(getattr(h, name)) != 0.0):
             raise _unsayable(h, name, "would act on the new base, give zero or an external force")
@@ -101,15 +106,15 @@ def _free(h: Hinge) -> dict[str, Any]:
 
 
 def _reversed(h: Hinge) -> dict[str, Any]:
-    """The axes and numbers of a hinge that is turned round."""
+    """The axes and numbers of a hinge after reversal."""
     R = h.kind.reversal
     new: dict[str, Any] = {"axes": R.axes(h.axes), **_limits(h)}
     for name in (*SYMMETRIC, *COMPONENT):
         old = np.asarray(getattr(h, name), float)
-        turned = [i for i in R.alike if name in SYMMETRIC]
-        mixed = [i for i, source in enumerate(R.v) if source is None and i not in turned]
-        if np.ptp(old[turned]) if turned else False:
-            raise _unsayable(h, name, f"needs equal numbers for {_listed(turned)}")
+        rotated = [i for i in R.alike if name in SYMMETRIC]
+        mixed = [i for i, source in enumerate(R.v) if source is None and i not in rotated]
+        if np.ptp(old[rotated]) if rotated else False:
+            raise _unsayable(h, name, f"needs equal numbers for {_listed(rotated)}")
         if np.any(old[mixed] != 0.0):
             raise _unsayable(h, name, f"needs zero for {_listed(mixed)}")
         new[name] = np.array([old[i if s is None else s] for i, s in enumerate(R.v)])
@@ -117,14 +122,15 @@ def _reversed(h: Hinge) -> dict[str, Any]:
 
 
 def _sources(h: Hinge, limit: str) -> Sequence[int | None]:
-    """For each number of a limit from the other side which one of this side it is, if it is one."""
+    """For each number of a limit of the reversed hinge the index of the equal number of this hinge,
+    or None."""
     R = h.kind.reversal
     sources = R.q if limit in ("lower", "upper") else R.v
     return [None] * len(sources) if h.parent == WORLD else sources
 
 
 def _limits(h: Hinge) -> dict[str, Any]:
-    """The limits from the other side; none where coordinates mix."""
+    """The limits of the reversed hinge; none for coordinates that depend on several of the old."""
     return {
         name: np.array([none if s is None else getattr(h, name)[s] for s in _sources(h, name)])
         for name, none in NO_LIMIT.items()
@@ -132,7 +138,7 @@ def _limits(h: Hinge) -> dict[str, Any]:
 
 
 def _dropped(h: Hinge) -> str:
-    """Which limits the other side cannot have, if any."""
+    """A sentence about the limits that the reversed hinge cannot have, or "" if there are none."""
 
     def lost(name: str, none: float) -> bool:
         both = zip(getattr(h, name), _sources(h, name), strict=True)
@@ -146,6 +152,7 @@ def _dropped(h: Hinge) -> str:
 
 
 def _unsayable(h: Hinge, field: str, needs: str) -> ModelError:
+    """The error about numbers of a hinge that the reversed hinge cannot have."""
     return ModelError(
         f"hinge {h.name!r} is {h.kind.name} with {field} {np.asarray(getattr(h, field)).tolist()}: "
         f"another base cannot have that; {field} {needs}"
@@ -160,14 +167,16 @@ def _listed(freedoms: list[int]) -> str:
 
 
 def uprooted(robot: Robot, other: Robot) -> list[Hinge]:
-    """The free hinges of `robot` that move another body in `other`: those of trees rooted anew."""
+    """The free hinges of `robot` that move another body in `other`, whose tree has another base."""
     return [h for h, back in _pairs(robot, other) if h.parent == WORLD and h.child != back.child]
 
 
-def configuration(robot: Robot, other: Robot, q: Any, pose: Callable[[str], Transform]) -> Any:
-    """q in the other description, a new base being at pose(body) in the world."""
+def configuration(
+    robot: Robot, other: Robot, q: Configuration, pose: Callable[[str], Transform]
+) -> Configuration:
+    """q of the other description; pose(body) is the pose of a new base in the world."""
 
-    def at_base(back: Hinge) -> Any:
+    def at_base(back: Hinge) -> list[Any]:
         return list(back.kind.coordinates(back, back.placement.inv @ pose(back.child)))
 
     return _seen(
@@ -175,8 +184,10 @@ def configuration(robot: Robot, other: Robot, q: Any, pose: Callable[[str], Tran
     )
 
 
-def velocity(robot: Robot, other: Robot, q: Any, v: Any, V: Callable[[str], Motion]) -> Any:
-    """v in the other description, V(body) the velocity of a new base."""
+def velocity(
+    robot: Robot, other: Robot, q: Configuration, v: JointVector, V: Callable[[str], Motion]
+) -> JointVector:
+    """v of the other description; V(body) is the velocity of a new base."""
     return _seen(
         robot, other, "v", v, lambda back: V(back.child).array,
         lambda h, back, x: h.kind.reversal.velocity(h, back, q[h.q], x),
@@ -184,17 +195,22 @@ def velocity(robot: Robot, other: Robot, q: Any, v: Any, V: Callable[[str], Moti
 
 
 def acceleration(
-    robot: Robot, other: Robot, q: Any, v: Any, a: Any, alpha: Callable[[str], Motion]
-) -> Any:
-    """a in the other description, alpha(body) the acceleration of a new base."""
+    robot: Robot,
+    other: Robot,
+    q: Configuration,
+    v: JointVector,
+    a: JointVector,
+    alpha: Callable[[str], Motion],
+) -> JointVector:
+    """a of the other description; alpha(body) is the acceleration of a new base."""
     return _seen(
         robot, other, "v", a, lambda back: alpha(back.child).array,
         lambda h, back, x: h.kind.reversal.acceleration(h, back, q[h.q], v[h.v], x),
     )  # fmt: skip
 
 
-def force(robot: Robot, other: Robot, q: Any, tau: Any) -> Any:
-    """tau in the other description, without the forces on old bases."""
+def force(robot: Robot, other: Robot, q: Configuration, tau: JointVector) -> JointVector:
+    """tau of the other description, without the forces on old bases."""
     return _seen(
         robot, other, "v", tau, lambda back: np.full(6, 0.0, object),
         lambda h, back, x: h.kind.reversal.force(h, back, q[h.q], x),
@@ -204,20 +220,26 @@ def force(robot: Robot, other: Robot, q: Any, tau: Any) -> Any:
 def _seen(
     robot: Robot,
     other: Robot,
-    part: str,
-    values: Any,
-    at_base: Callable[[Hinge], Any],
-    turned: Callable[[Hinge, Hinge, Any], Any],
-) -> Any:
+    part: Literal["q", "v"],
+    values: Array,
+    at_base: Callable[[Hinge], Scalars],
+    reversed: Callable[[Hinge, Hinge, Array], Scalars],
+) -> Array:
+    """The values, over q or v, of the other description.
+
+    `at_base(back)` gives those of the free hinge of a new base, and `reversed(h, back, own)` those
+    of a reversed hinge; the others are the same in both descriptions.
+    """
     out = np.full(other.nq if part == "q" else other.nv, 0.0, object)
     for h, back in _pairs(robot, other):
         own = np.asarray(values)[getattr(h, part)]
         if h.child != back.child:
-            own = at_base(back) if h.parent == WORLD else turned(h, back, own)
+            own = at_base(back) if h.parent == WORLD else reversed(h, back, own)
         out[getattr(back, part)] = own
     return out
 
 
 def _pairs(robot: Robot, other: Robot) -> Iterator[tuple[Hinge, Hinge]]:
+    """Each hinge of `robot` and the hinge of the same name of `other`."""
     by_name = {h.name: h for h in other.hinges}
     return ((h, by_name[h.name]) for h in robot.hinges)

@@ -1,16 +1,16 @@
 """The public `Robot` and `Builder`.
 
-A `Robot` is data. It is made by a `Builder` (or a loader, which uses one) and never changes; the
-methods that "change" it return a new one. Its numbers may be traced scalars (`with_parameters`).
+A `Robot` is immutable data, made by a `Builder` (or by a loader, which uses one). Methods that
+change something return a new robot. Its numbers may be traced (`with_parameters`).
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Annotated
 
 import numpy as np
 
@@ -23,71 +23,255 @@ from phipsi.model.errors import ModelError
 from phipsi.model.json import read_json, to_json
 from phipsi.spatial import Transform
 from phipsi.spatial import rotation as rot
+from phipsi.typing import (
+    Array,
+    ArrayLike,
+    Configuration,
+    ConfigurationLike,
+    JointVector,
+    JointVectorLike,
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Robot(RobotDescription):
-    """A forest of bodies (numbered base to tip; hinge i moves body i), frames and gravity.
+    """A robot: a forest of bodies with their hinges, frames and gravity.
 
-    Build one with `phipsi.Builder`, `phipsi.load` or `phipsi.robots`. Two robots are equal when all
-    their numbers and names are.
+    Make one with `phipsi.Builder`, `phipsi.load` or `phipsi.robots`. Bodies are numbered base to
+    tip, and hinge i moves body i. Two robots are equal if all their numbers and names are equal.
+
+    Parameters
+    ----------
+    name
+        Its name.
+    bodies
+        The moving bodies.
+    hinges
+        The hinge of each body.
+    frames
+        Named frames by name.
+    gravity : (3,), optional
+        Gravity [m/s²] in the world frame.
     """
 
     # ---- configurations ------------------------------------------------------------------------
 
     def random_state(
         self, rng: np.random.Generator | int | None = None, batch: tuple[int, ...] = ()
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Random (q, v): coordinates uniform within limits (±π rad, ±1 m where there are none),
-        orientations uniform, velocities standard normal. Shapes (*batch, nq), (*batch, nv)."""
+    ) -> tuple[Configuration, JointVector]:
+        """A random configuration and random joint velocities.
+
+        Coordinates are uniform within their limits (±π rad or ±1 m if there are none),
+        orientations are uniform, velocities are standard normal.
+
+        Parameters
+        ----------
+        rng : optional
+            A generator of random numbers, or its seed.
+        batch : optional
+            The shape of a batch of states.
+
+        Returns
+        -------
+        q : (*batch, nq)
+            Configurations.
+        v : (*batch, nv)
+            Joint velocities [rad/s or m/s].
+        """
         return configurations.random_state(self, rng, batch)
 
-    def integrate(self, q: Any, dv: Any) -> Any:
-        """The configuration reached from q by the displacement dv = v·dt, (…, nq).
+    def integrate(self, q: ConfigurationLike, dv: JointVectorLike) -> Configuration:
+        """The configuration reached from q by the displacement dv = v·dt: q exp(dv).
 
-        Moves along the hinge's own group: quaternions stay unit, a free body follows its screw.
-        Batched, and traceable inside programs.
+        Each hinge moves on its own Lie group: quaternions keep unit length, and a free body moves
+        along a screw. May be called inside programs.
+
+        Parameters
+        ----------
+        q : (…, nq)
+            Configuration.
+        dv : (…, nv)
+            Displacement [rad or m].
+
+        Returns
+        -------
+        (…, nq)
+            The new configuration.
         """
         return configurations.integrate(self, q, dv)
 
-    def difference(self, q0: Any, q1: Any) -> Any:
-        """The displacement dv, (…, nv), with `integrate(q0, dv)` = q1 (rotations at most π)."""
+    def difference(self, q0: ConfigurationLike, q1: ConfigurationLike) -> JointVector:
+        """The displacement from q0 to q1: the dv for which `integrate(q0, dv)` is q1.
+
+        May be called inside programs.
+
+        Parameters
+        ----------
+        q0 : (…, nq)
+            The first configuration.
+        q1 : (…, nq)
+            The second configuration.
+
+        Returns
+        -------
+        (…, nv)
+            The displacement [rad or m]; angles of planar, spherical and free hinges are at most π.
+        """
         return configurations.difference(self, q0, q1)
 
-    def flow(self, q: Any, v: Any) -> Any:
-        """The rate of q, (…, nq), where the robot moves with v."""
+    def flow(self, q: ConfigurationLike, v: JointVectorLike) -> Configuration:
+        """The time derivative q̇ of the coordinates for given joint velocities.
+
+        May be called inside programs.
+
+        Parameters
+        ----------
+        q : (…, nq)
+            Configuration.
+        v : (…, nv)
+            Joint velocities [rad/s or m/s].
+
+        Returns
+        -------
+        (…, nq)
+            The rates of the coordinates, quaternions included.
+        """
         return configurations.flow(self, q, v)
 
-    def bracket(self, u: Any, x: Any) -> Any:
-        """[u, x] of velocities, hinge by hinge, (…, nv): zero where q moves by addition."""
+    def bracket(self, u: JointVectorLike, x: JointVectorLike) -> JointVector:
+        """The Lie bracket [u, x] of joint velocities, hinge by hinge.
+
+        It is zero for hinges whose coordinates add. May be called inside programs.
+
+        Parameters
+        ----------
+        u : (…, nv)
+            Joint velocities.
+        x : (…, nv)
+            Joint velocities.
+
+        Returns
+        -------
+        (…, nv)
+            The bracket.
+        """
         return configurations.bracket(self, u, x)
 
-    def coadjoint(self, u: Any, p: Any) -> Any:
-        """ad*_u p of momenta, hinge by hinge, (…, nv): (ad*_u p)·x = p·[u, x]."""
+    def coadjoint(self, u: JointVectorLike, p: JointVectorLike) -> JointVector:
+        """The coadjoint action ad*_u p, hinge by hinge: (ad*_u p)·x = p·[u, x] for every x.
+
+        May be called inside programs.
+
+        Parameters
+        ----------
+        u : (…, nv)
+            Joint velocities.
+        p : (…, nv)
+            Joint momenta.
+
+        Returns
+        -------
+        (…, nv)
+            Rates of joint momenta.
+        """
         return configurations.coadjoint(self, u, p)
 
-    def inboard(self, q: Any, p: Any) -> Any:
-        """Joint momenta, (…, nv), each in the frame that its hinge turns in: of a free base about
-        the origin of the world."""
+    def inboard(self, q: ConfigurationLike, p: JointVectorLike) -> JointVector:
+        """Joint momenta expressed in the frames of the hinges on their parents.
+
+        The momentum of a free base is then about the origin of the world. Momenta of hinges whose
+        coordinates add do not change. May be called inside programs.
+
+        Parameters
+        ----------
+        q : (…, nq)
+            Configuration.
+        p : (…, nv)
+            Joint momenta, in the frames of the moved bodies.
+
+        Returns
+        -------
+        (…, nv)
+            Joint momenta, in the hinge frames on the parents.
+        """
         return configurations.inboard(self, q, p)
 
-    def outboard(self, q: Any, p: Any) -> Any:
-        """The inverse of `inboard`."""
+    def outboard(self, q: ConfigurationLike, p: JointVectorLike) -> JointVector:
+        """Joint momenta expressed in the frames of the moved bodies: the inverse of `inboard`.
+
+        Parameters
+        ----------
+        q : (…, nq)
+            Configuration.
+        p : (…, nv)
+            Joint momenta, in the hinge frames on the parents.
+
+        Returns
+        -------
+        (…, nv)
+            Joint momenta, in the frames of the moved bodies.
+        """
         return configurations.outboard(self, q, p)
 
     # ---- variants ------------------------------------------------------------------------------
 
-    def with_gravity(self, gravity: Sequence[float] | np.ndarray) -> Robot:
-        """The same robot under another gravity [m/s²], world frame."""
+    def with_gravity(self, gravity: Annotated[ArrayLike, "3"]) -> Robot:
+        """The same robot under another gravity.
+
+        Parameters
+        ----------
+        gravity : (3,)
+            Gravity [m/s²] in the world frame.
+
+        Returns
+        -------
+        Robot
+            The new robot.
+        """
         return self.with_parameters({"gravity": gravity})
 
-    def parameter(self, name: str) -> np.ndarray:
-        """The present value of a number that can become an input of a kernel: "gravity",
-        "inertia:BODY", "armature:HINGE", … (all names: `phipsi.model.parameters`)."""
+    def parameter(self, name: str) -> Annotated[Array, "n"]:
+        """The value of a parameter of the robot, which can become an input of a kernel.
+
+        Parameters
+        ----------
+        name
+            "gravity" (3 numbers [m/s²]); "inertia:BODY" (10, see `phipsi.conventions`);
+            "armature:HINGE", "damping:HINGE", "stiffness:HINGE" or "friction:HINGE" (nv of the
+            hinge); "placement:HINGE" or "frame:FRAME" (7: [position; quaternion] of the hinge
+            frame on its parent, or of a named frame on its body).
+
+        Returns
+        -------
+        (n,)
+            The numbers.
+
+        Raises
+        ------
+        ModelError
+            If there is no such parameter.
+        """
         return parameters.get(self, name)
 
-    def with_parameters(self, values: Mapping[str, Any]) -> Robot:
-        """The same robot with other numbers, by the names of `parameter`."""
+    def with_parameters(self, values: Mapping[str, ArrayLike]) -> Robot:
+        """The same robot with other values of some parameters.
+
+        Parameters
+        ----------
+        values
+            New values by the names that `parameter` takes: numbers, or traced numbers inside
+            programs.
+
+        Returns
+        -------
+        Robot
+            The new robot.
+
+        Raises
+        ------
+        ModelError
+            If there is no such parameter, or its value has another shape or is impossible.
+        """
         robot = self
         for name, value in values.items():
             robot = parameters.put(robot, name, rot.scalars(value))
@@ -95,32 +279,81 @@ class Robot(RobotDescription):
 
     @cached_property
     def equivalent(self) -> Robot:
-        """A robot with the same joint-space dynamics whose description has more zeros in it; its
-        body frames and inertias are others (`phipsi.model.equivalent`)."""
+        """A robot with the same joint-space dynamics whose numbers include more zeros.
+
+        Its body frames and inertias are different (`phipsi.model.equivalent`).
+        """
         robot = equivalent(self)
         robot.__dict__["equivalent"] = robot
         return robot
 
-    def locked(self, joints: Iterable[str], q: Any = None) -> Robot:
-        """The reduced robot with the named joints held at their part of q (default neutral)."""
+    def locked(self, joints: str | Iterable[str], q: ConfigurationLike | None = None) -> Robot:
+        """The robot with some joints locked, which it no longer has.
+
+        Parameters
+        ----------
+        joints
+            The name of a hinge, or several names.
+        q : (nq,), optional
+            The configuration in which these joints are locked; by default the neutral one.
+
+        Returns
+        -------
+        Robot
+            The new robot.
+        """
         return edit.locked(self, joints, q)
 
     def attach(
         self, other: Robot, *, at: str, prefix: str = "", placement: Transform | None = None
     ) -> Robot:
-        """This robot with `other` mounted on the frame `at`: an arm on a spacecraft, a payload in a
-        hand. What floats freely in `other` is welded on; `prefix` keeps names apart."""
+        """This robot with another one mounted on it: an arm on a spacecraft, a payload in a hand.
+
+        A free hinge between `other` and its world becomes a weld.
+
+        Parameters
+        ----------
+        other
+            The robot that is mounted.
+        at
+            The name of the frame of this robot that takes the place of its world.
+        prefix : optional
+            A text that is put before all names of `other`.
+        placement : optional
+            The pose of its world in the frame `at`.
+
+        Returns
+        -------
+        Robot
+            The new robot, with the name and the gravity of this one.
+
+        Raises
+        ------
+        ModelError
+            If two parts would have the same name.
+        """
         return edit.attach(self, other, at=at, prefix=prefix, placement=placement)
 
     def edit(self, *, name: str | None = None) -> Builder:
-        """A builder that holds this robot, to be changed (or renamed) and built anew."""
+        """A builder with all parts of this robot, from which a changed robot can be built.
+
+        Parameters
+        ----------
+        name : optional
+            The name of the new robot; by default that of this one.
+
+        Returns
+        -------
+        Builder
+            The builder.
+        """
         return Builder(name or self.name, gravity=self.gravity).add(self)
 
     # ---- identity ------------------------------------------------------------------------------
 
     @cached_property
     def key(self) -> str:
-        """A digest of the whole content: equal robots have equal keys."""
+        """A digest of all names and numbers: equal robots have equal keys."""
         return hashlib.sha256(to_json(self).encode()).hexdigest()
 
     def __eq__(self, other: object) -> bool:
@@ -129,7 +362,7 @@ class Robot(RobotDescription):
     def __hash__(self) -> int:
         return hash(self.key)
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Callable[[str], Robot], tuple[str]]:
         return from_json, (to_json(self),)
 
     def __repr__(self) -> str:
@@ -148,10 +381,19 @@ class Robot(RobotDescription):
 
 
 class Builder(RobotBuilder[Robot]):
-    """Collects a robot piece by piece; `build` checks everything and freezes it.
+    """Collects the parts of a robot; `build` checks them and makes the robot.
 
-    Bodies, hinges and frames may come in any order. Each call returns the builder.
+    Bodies, hinges and frames may be added in any order. Each method returns the builder.
 
+    Parameters
+    ----------
+    name : optional
+        The name of the robot.
+    gravity : (3,), optional
+        Gravity [m/s²] in the world frame.
+
+    Examples
+    --------
     >>> robot = (
     ...     Builder("pendulum")
     ...     .body("bob", mass=1.0, com=(0, 0, -0.5), inertia=(0.02, 0.02, 0.001))
@@ -163,18 +405,59 @@ class Builder(RobotBuilder[Robot]):
     <Robot 'pendulum': 1 body, nq=1, nv=1>
     """
 
-    def __init__(self, name: str = "robot", *, gravity: Any = GRAVITY) -> None:
+    def __init__(
+        self, name: str = "robot", *, gravity: Annotated[ArrayLike, "3"] = GRAVITY
+    ) -> None:
         super().__init__(Robot, name, gravity)
 
 
 def from_json(text: str | bytes, *, strict: bool = False) -> Robot:
-    """The robot that a JSON text describes, checked; `strict` as in `Builder.build`."""
+    """The robot that a JSON text (`phipsi.model.json`) describes.
+
+    Parameters
+    ----------
+    text
+        The text.
+    strict : optional
+        Whether an inertia that no real body has is an error.
+
+    Returns
+    -------
+    Robot
+        The robot.
+    """
     return read_json(text, Robot, strict=strict)
 
 
 def combine(robots: Mapping[str, Robot] | Sequence[Robot], *, name: str = "world") -> Robot:
-    """Several robots in one world: the first one's gravity, names prefixed by the mapping's keys
-    ("left" → "left/…"); a plain sequence needs names that do not clash."""
+    """One robot that consists of several robots in one world.
+
+    Parameters
+    ----------
+    robots
+        The robots. The key of each robot in a mapping is put before its names ("left/…"); the names
+        of robots in a sequence must be different.
+    name : optional
+        The name of the new robot.
+
+    Returns
+    -------
+    Robot
+        The new robot, with the gravity of the first one.
+
+    Raises
+    ------
+    ModelError
+        If there is no robot, or two parts have the same name.
+
+    Examples
+    --------
+    >>> import phipsi as pp
+    >>> arm = pp.robots.double_pendulum()
+    >>> two = pp.combine({"left": arm, "right": arm})
+    >>> [h.name for h in two.hinges]
+    ['left/joint1', 'left/joint2', 'right/joint1', 'right/joint2']
+    """
     if isinstance(robots, Mapping):
         members = [(f"{key}/", robot) for key, robot in robots.items()]
     else:

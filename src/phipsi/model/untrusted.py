@@ -1,4 +1,4 @@
-"""Untrusted input: text, names, numbers and XML, bounded and checked before use."""
+"""Untrusted input: sizes and content of text, names, numbers and XML are checked before use."""
 
 from __future__ import annotations
 
@@ -6,34 +6,34 @@ import math
 import os
 import stat
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, TypeGuard
 
 from phipsi.model.errors import ModelError
 
 if TYPE_CHECKING:
-    from xml.etree.ElementTree import Element
+    from xml.etree.ElementTree import Element, TreeBuilder
 
 MAX_BYTES = 64_000_000
-"""No description longer than this is read."""
+"""The maximum length of a description."""
 MAX_ELEMENTS = 500_000
-"""No XML document with more elements is read."""
+"""The maximum number of elements in an XML document."""
 MAX_ATTRIBUTES = 1_000_000
-"""No XML document with more attributes is read."""
+"""The maximum number of attributes in an XML document."""
 MAX_DEPTH = 1_000
-"""No document nested deeper is read."""
+"""The maximum depth of nesting in a document."""
 MAX_NAME = 1_000
-"""No longer name is accepted."""
+"""The maximum length of a name."""
 
 
-def quoted(value: Any, width: int = 60) -> str:
-    """The value as it is shown in a message: one line, at most so many characters."""
+def quoted(value: object, width: int = 60) -> str:
+    """The value as it is shown in a message: one line of at most `width` characters."""
     shown = repr(value[:width] if isinstance(value, str | bytes) else value)
     cut = isinstance(value, str | bytes) and len(value) > width
     return shown if len(shown) <= width and not cut else shown[: width - 3] + "..."
 
 
-def name(where: str, value: Any) -> str:
-    """A name: a printable string of bounded length that is not empty."""
+def name(where: str, value: object) -> str:
+    """The value, if it is a name: a printable string of bounded length that is not empty."""
     if not isinstance(value, str) or not value:
         raise ModelError(f"{where} has no name; give it one")
     if len(value) > MAX_NAME or not value.isprintable():
@@ -45,7 +45,7 @@ def name(where: str, value: Any) -> str:
 
 
 def number(where: str, value: str) -> float:
-    """The finite number that a piece of text spells."""
+    """The finite number that a text represents."""
     try:
         if not value.isascii() or "_" in value:
             raise ValueError
@@ -57,8 +57,8 @@ def number(where: str, value: str) -> float:
     return result
 
 
-def is_text(source: Any) -> TypeGuard[str | bytes]:
-    """Whether a source is a description itself, XML or JSON, and not the path of a file."""
+def is_text(source: object) -> TypeGuard[str | bytes]:
+    """Whether a source is the text of a description (XML or JSON), not the path of a file."""
     if isinstance(source, bytes):
         return True
     return isinstance(source, str) and source[:1_000].lstrip("\ufeff \t\r\n")[:1] in ("<", "{")
@@ -137,14 +137,14 @@ def xml(source: str | bytes) -> Element:
         raise ModelError(f"the description is not XML: {quoted(str(error))}") from None
 
 
-def _bounded_tree() -> Any:
-    """A tree builder that stops at the first element too many or too deep."""
+def _bounded_tree() -> TreeBuilder:
+    """A tree builder that raises once there are too many elements or they are nested too deep."""
     from xml.etree.ElementTree import TreeBuilder
 
     class Bounded(TreeBuilder):
         depth = count = 0
 
-        def start(self, tag: Any, attrs: Any) -> Any:
+        def start(self, tag: str, attrs: dict[str, str], /) -> Element:
             self.depth += 1
             self.count += 1
             if self.depth > MAX_DEPTH:
@@ -153,7 +153,7 @@ def _bounded_tree() -> Any:
                 raise ModelError(f"the description has more than {MAX_ELEMENTS:,} elements")
             return super().start(tag, attrs)
 
-        def end(self, tag: Any) -> Any:
+        def end(self, tag: str, /) -> Element:
             self.depth -= 1
             return super().end(tag)
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
 from phipsi.conventions import WORLD
 from phipsi.model import untrusted, validate
+from phipsi.model.builder import HingeNumbers
 from phipsi.model.errors import ModelError
+from phipsi.model.hinges import HingeName
 from phipsi.model.parts import INF, Mimic
 from phipsi.model.robot import Builder, Robot
 from phipsi.spatial import Transform
@@ -19,8 +21,9 @@ if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
 Base = Literal["fixed", "free"]
+"""Whether the root link of a URDF is the world or a body on a free hinge."""
 
-_KINDS = {
+_KINDS: dict[str, HingeName] = {
     "fixed": "weld",
     "revolute": "revolute",
     "continuous": "continuous",
@@ -28,7 +31,9 @@ _KINDS = {
     "floating": "free",
     "planar": "planar",
 }
+"""The hinge kind of each type of joint."""
 _RENAMED = f"{WORLD}_link"
+"""The name of a link "world" that is not the world."""
 
 
 def from_urdf(
@@ -40,14 +45,29 @@ def from_urdf(
 ) -> Robot:
     """The robot that a URDF text describes.
 
-    With `base="fixed"` the root link is the world: it keeps its frame by name and its inertia is
-    dropped. With `base="free"` it is a body on a free hinge named "root_joint". A link without
-    `<inertial>` is massless. Fixed joints are welds; position limits, effort, velocity, damping,
-    friction and mimic are kept as data; geometry, transmissions and plugins are not read. "world"
-    is the root's name in phipsi, so a link of that name that is not the fixed root is named
-    "world_link". Joints are ordered depth first, siblings as in the file (Pinocchio: by name; see
-    `phipsi.interop`). URDF has no element for rotor inertia: `armature` gives it to every joint of
-    one freedom, or to the joints named in a mapping. `strict` as in `Builder.build`.
+    A link without `<inertial>` is massless. Fixed joints are welds. Position limits, effort,
+    velocity, damping, friction and mimic are kept as data; geometry, transmissions and plugins are
+    not read. Joints are ordered depth first, siblings as in the file (Pinocchio orders them by
+    name; see `phipsi.interop`). In phipsi "world" is the name of the root; a link of that name that
+    is not the fixed root is renamed "world_link".
+
+    Parameters
+    ----------
+    text
+        The text.
+    base : optional
+        With "fixed" the root link is the world: its frame becomes a named frame, and its inertia is
+        ignored. With "free" it is a body on a free hinge named "root_joint".
+    armature : optional
+        The rotor inertia [kg·m² or kg], for which URDF has no element: of every joint with one
+        freedom, or of joints by name.
+    strict : optional
+        As in `Builder.build`.
+
+    Returns
+    -------
+    Robot
+        The robot.
     """
     return from_tree(untrusted.xml(text), base=base, armature=armature, strict=strict)
 
@@ -55,8 +75,8 @@ def from_urdf(
 def from_tree(
     root: Element, *, base: Base, armature: float | Mapping[str, float], strict: bool
 ) -> Robot:
-    """The robot of a parsed URDF."""
-    if base not in ("fixed", "free"):
+    """The robot that a parsed URDF describes; options as in `from_urdf`."""
+    if base not in get_args(Base):
         raise ModelError(f"base is {untrusted.quoted(base)}, needs 'fixed' or 'free'")
     if root.tag != "robot":
         raise ModelError(f"the root element is <{root.tag[:40]}>, but a URDF has <robot>")
@@ -88,6 +108,7 @@ def _name(element: Element) -> str:
 
 
 def _refuse_xacro(root: Element) -> None:
+    """Raise an error if the file is a xacro template."""
     for element in root.iter():
         if "xacro}" in element.tag or any("${" in x for x in element.attrib.values()):
             raise ModelError("the file is a xacro template; expand it first (xacro in > out.urdf)")
@@ -118,6 +139,7 @@ def _end(name: str, joint: Element, role: str, links: dict[str, Element]) -> str
 
 
 def _root_link(links: dict[str, Element], joints: list[tuple[str, Element]]) -> str:
+    """The name of the only link that is not the child of a joint."""
     inboard: dict[str, str] = {}
     for name, joint in joints:
         child = _end(name, joint, "child", links)
@@ -139,6 +161,7 @@ def _root_link(links: dict[str, Element], joints: list[tuple[str, Element]]) -> 
 
 
 def _unused(name: str, joints: list[tuple[str, Element]]) -> str:
+    """The name, with underscores appended until no joint has it."""
     while any(name == other for other, _ in joints):
         name += "_"
     return name
@@ -190,18 +213,21 @@ def _add_armature(builder: Builder, armature: float | Mapping[str, float]) -> No
         builder.replace_hinge(name, armature=np.full(hinge.kind.nv, rotor))
 
 
-def _data(where: str, kind: str, joint: Element) -> dict[str, float]:
+def _data(where: str, kind: HingeName, joint: Element) -> HingeNumbers:
     """Limits, damping and friction of a hinge with one freedom."""
+    data = HingeNumbers()
     if kind not in ("revolute", "continuous", "prismatic"):
-        return {}
-    data: dict[str, float] = {}
+        return data
     limit, dynamics = joint.find("limit"), joint.find("dynamics")
     if limit is not None:
-        data |= {key: _number(where, limit, key, INF) for key in ("effort", "velocity")}
+        data["effort"] = _number(where, limit, "effort", INF)
+        data["velocity"] = _number(where, limit, "velocity", INF)
         if kind != "continuous":
-            data |= {key: _number(where, limit, key, 0.0) for key in ("lower", "upper")}
+            data["lower"] = _number(where, limit, "lower", 0.0)
+            data["upper"] = _number(where, limit, "upper", 0.0)
     if dynamics is not None:
-        data |= {key: _number(where, dynamics, key, 0.0) for key in ("damping", "friction")}
+        data["damping"] = _number(where, dynamics, "damping", 0.0)
+        data["friction"] = _number(where, dynamics, "friction", 0.0)
     return data
 
 
@@ -217,6 +243,7 @@ def _mimic(where: str, joint: Element) -> Mimic | None:
 
 
 def _child(where: str, element: Element, tag: str) -> Element:
+    """The first child element with this tag, which is required."""
     found = element.find(tag)
     if found is None:
         raise ModelError(f"{where} has an <{element.tag}> without <{tag}>")
@@ -231,6 +258,7 @@ def _origin(where: str, element: Element) -> Transform:
 
 
 def _number(where: str, element: Element, key: str, default: float | None = None) -> float:
+    """The number in an attribute, which is required if there is no default."""
     given = element.get(key)
     if given is not None:
         return untrusted.number(f"{where}: <{element.tag} {key}>", given)
@@ -242,6 +270,7 @@ def _number(where: str, element: Element, key: str, default: float | None = None
 def _triple(
     where: str, element: Element | None, key: str, default: tuple[float, ...]
 ) -> tuple[float, ...]:
+    """The three numbers in an attribute."""
     if element is None or (given := element.get(key)) is None:
         return default
     words = given.split()

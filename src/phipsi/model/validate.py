@@ -1,11 +1,15 @@
-"""Checks made when a robot is built: one clear sentence each, naming the body or hinge."""
+"""Checks of a robot when it is built.
+
+Each raises a `ModelError` whose message is one sentence that names the body or hinge.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from phipsi.conventions import WORLD
 from phipsi.model import untrusted
@@ -13,22 +17,26 @@ from phipsi.model.configurations import random_state
 from phipsi.model.description import RobotDescription
 from phipsi.model.errors import ModelError
 from phipsi.model.hinges import HingeKind
-from phipsi.model.parts import INF, Body, Frame, Hinge
+from phipsi.model.parts import INF, Body, Frame, Hinge, PerCoordinate, PerFreedom
 from phipsi.spatial import Gain, Pivot, Transform
 from phipsi.spatial import rotation as rot
+from phipsi.spatial.rotation import Vector
+
+Floats = NDArray[np.float64]
 
 SINGULAR = 1e-12
-"""A hinge is singular whose articulated inertia is below this fraction of its locked one."""
+"""A hinge is singular if its articulated inertia is below this fraction of the inertia that it has
+with the next outboard hinges locked."""
 
-PER_V = ("velocity", "effort", "armature", "damping", "stiffness", "friction", "backlash")
+PER_V: tuple[PerFreedom, ...] = get_args(PerFreedom)
 """The arrays of a hinge with nv numbers."""
-PER_Q = ("lower", "upper", "rest")
+PER_Q: tuple[PerCoordinate, ...] = get_args(PerCoordinate)
 """The arrays of a hinge with nq numbers."""
 NO_LIMIT = {"lower": -INF, "upper": INF, "velocity": INF, "effort": INF}
-"""The value of a limit that is none; every other number of a hinge is finite."""
+"""For each limit the value that means no limit; all other numbers of a hinge are finite."""
 
 
-def array(where: str, value: Any) -> np.ndarray:
+def array(where: str, value: object) -> Floats:
     """The value as an array of numbers."""
     try:
         return np.asarray(value, float)
@@ -36,29 +44,29 @@ def array(where: str, value: Any) -> np.ndarray:
         raise ModelError(f"{where} is {untrusted.quoted(value)}, needs numbers") from None
 
 
-def numbers(where: str, value: Any, shape: tuple[int, ...]) -> None:
-    """The value is finite numbers of that shape."""
+def numbers(where: str, value: object, shape: tuple[int, ...]) -> Floats:
+    """The value as an array of finite numbers of this shape."""
     given = array(where, value)
     if given.shape != shape:
         raise ModelError(f"{where} has shape {given.shape}, needs {shape}")
     if not np.isfinite(given).all():
         raise ModelError(f"{where} is {given.tolist()}, but every number must be finite")
+    return given
 
 
-def number(where: str, value: Any) -> float:
+def number(where: str, value: object) -> float:
     """The value as one finite number."""
-    numbers(where, value, ())
-    return float(value)
+    return float(numbers(where, value, ()))
 
 
-def symmetric(where: str, tensor: np.ndarray) -> None:
-    """The 3 × 3 tensor is symmetric to rounding."""
+def symmetric(where: str, tensor: Floats) -> None:
+    """Check that the 3 × 3 tensor is symmetric to rounding."""
     if np.abs(tensor - tensor.T).max() > 1e-9 * np.abs(tensor).max():
         raise ModelError(f"{where} is not symmetric: {tensor.tolist()}")
 
 
-def axes(where: str, kind: HingeKind, axis: Any) -> tuple[Any, ...]:
-    """The unit axes of a hinge of this kind, from what the description gives."""
+def axes(where: str, kind: HingeKind, axis: object) -> tuple[Vector, ...]:
+    """The unit axes of a hinge of this kind, from the axis or axes in the description."""
     if kind.axes == 0:
         return ()
     if axis is None:
@@ -81,7 +89,7 @@ def axes(where: str, kind: HingeKind, axis: Any) -> tuple[Any, ...]:
 def names(
     robot: str, bodies: Sequence[Body], hinges: Sequence[Hinge], frames: Sequence[Frame]
 ) -> None:
-    """Every name is given, once."""
+    """Check that every part has a name, and that names are unique."""
     untrusted.name("the robot", robot)
     for what, plural, items in (
         ("body", "bodies", bodies),
@@ -103,7 +111,10 @@ def names(
 def tree(
     bodies: Sequence[Body], hinges: Sequence[Hinge], frames: Sequence[Frame]
 ) -> dict[str, Hinge]:
-    """Each body has one inboard hinge and is connected to the world; returns hinge by child."""
+    """Check that each body has one inboard hinge and is connected to the world.
+
+    Returns the inboard hinge of each body by the body's name.
+    """
     known = {b.name for b in bodies}
     inboard: dict[str, Hinge] = {}
     for h in hinges:
@@ -138,7 +149,7 @@ def tree(
 
 
 def hinge(h: Hinge) -> None:
-    """The numbers of a hinge are finite (limits aside), of the right length, and make sense."""
+    """Check the numbers of a hinge: lengths, signs, and that all but the limits are finite."""
     where = f"hinge {h.name!r}"
     placement(where, h.placement)
     directions(where, h)
@@ -156,8 +167,8 @@ def hinge(h: Hinge) -> None:
         raise ModelError(f"{where} has friction_speed {h.friction_speed:g}, needs more than zero")
 
 
-def sized(where: str, values: Any, size: int, no_limit: float) -> None:
-    """So many numbers, each finite or `no_limit`."""
+def sized(where: str, values: object, size: int, no_limit: float) -> None:
+    """Check that there are `size` numbers, each of them finite or `no_limit`."""
     array = np.asarray(values, float)
     if array.shape != (size,):
         raise ModelError(f"{where} has shape {array.shape}, needs ({size},)")
@@ -166,8 +177,10 @@ def sized(where: str, values: Any, size: int, no_limit: float) -> None:
 
 
 def directions(where: str, h: Hinge) -> None:
-    """The stored axes of a hinge are unit vectors, as many as its kind has (planar: a right-handed
-    triple)."""
+    """Check that the stored axes of a hinge are unit vectors, as many as its kind has.
+
+    The axes of a planar hinge are a right-handed triple.
+    """
     count = 3 if h.kind.name == "planar" else h.kind.axes
     given = np.array([np.asarray(axis, float) for axis in h.axes])
     if len(given) != count:
@@ -181,7 +194,7 @@ def directions(where: str, h: Hinge) -> None:
 
 
 def placement(where: str, pose: Transform) -> None:
-    """The pose is a finite position and a rotation."""
+    """Check that a pose consists of a finite position and a rotation."""
     numbers(f"{where}: position", pose.position, (3,))
     numbers(f"{where}: rotation", pose.rotation, (3, 3))
     R = np.asarray(pose.rotation, float)
@@ -190,7 +203,10 @@ def placement(where: str, pose: Transform) -> None:
 
 
 def inertia(body: Body) -> Iterator[str]:
-    """Raise on a negative mass or non-finite numbers; yield a sentence per doubt."""
+    """Check that mass and inertia are finite and the mass is not negative.
+
+    Yields one sentence for each property that no real body has, such as a negative moment.
+    """
     where = f"body {body.name!r}"
     if not np.isfinite(np.asarray(body.inertia.parameters, float)).all():
         raise ModelError(f"{where} has an inertia that is not finite")
@@ -211,16 +227,16 @@ def inertia(body: Body) -> Iterator[str]:
 
 
 def regular(robot: RobotDescription) -> None:
-    """Every hinge has inertia to move: D > 0 at a generic state.
+    """Check that every hinge moves some inertia: D > 0 at a generic state.
 
-    Runs the articulated-body recursion ([BI] Alg 2.2) on numbers, unless every body has inertia in
-    all directions: then no hinge can be singular. D is compared with what it would be were the next
-    hinges outboard locked: what their release leaves of that may be rounding alone.
+    If the inertias of all bodies are positive definite, no hinge can be singular. Otherwise the
+    articulated-body recursion ([BI] Alg 2.2) runs on numbers. D is compared with the value that it
+    has with the next outboard hinges locked: releasing them may cancel all but rounding errors.
     """
     if all(_full(body) for body in robot.bodies):
         return
     q, _ = random_state(robot, 0, ())
-    free: list[Any] = [b.inertia.articulated for b in robot.bodies]
+    free = [b.inertia.articulated for b in robot.bodies]
     locked = list(free)
     for i in reversed(range(robot.nb)):
         h, P = robot.hinges[i], free[i]
@@ -242,8 +258,8 @@ def regular(robot: RobotDescription) -> None:
             locked[parent] = locked[parent] + phi.congruence(P)
 
 
-def _principal(body: Body) -> tuple[np.ndarray, float]:
-    """The principal moments about the centre of mass, and what their rounding is relative to."""
+def _principal(body: Body) -> tuple[Floats, float]:
+    """The principal moments about the centre of mass, and the scale of their rounding errors."""
     mass = float(body.mass)
     com = np.asarray(body.inertia.moment, float) / mass if mass > 0 else np.zeros(3)
     central = body.inertia.shifted(rot.scalars(-com))
@@ -252,10 +268,10 @@ def _principal(body: Body) -> tuple[np.ndarray, float]:
 
 
 def _full(body: Body) -> bool:
-    """The spatial inertia is positive definite beyond doubt."""
+    """Whether the spatial inertia is clearly positive definite."""
     moments, scale = _principal(body)
-    return body.mass > 0 and moments[0] > 1e-6 * scale
+    return bool(body.mass > 0 and moments[0] > 1e-6 * scale)
 
 
-def _shown(moments: np.ndarray) -> str:
+def _shown(moments: Floats) -> str:
     return ", ".join(f"{m:.3g}" for m in moments)

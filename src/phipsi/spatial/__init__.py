@@ -1,4 +1,4 @@
-"""The 6-D algebra of one body, over any scalar: Python float, NumPy number or array, traced scalar.
+"""Spatial (6-D) algebra of one body. A scalar is a float, a NumPy number or array, or traced.
 
 Vectors are NumPy object arrays of scalars; symmetric blocks are symmetric by construction.
 """
@@ -10,7 +10,7 @@ from phipsi.spatial.hinge_map import ForceBasis, Gain, HingeMap, MotionBasis
 from phipsi.spatial.inertia import ArticulatedInertia, SpatialInertia
 from phipsi.spatial.joined import Joined
 from phipsi.spatial.rigid_motion import RigidMotion
-from phipsi.spatial.roots import NoRoot, check_root, root_of
+from phipsi.spatial.roots import NoRoot, RootKind, check_root, root_of
 from phipsi.spatial.transform import Transform, TransposedTransform
 from phipsi.spatial.vectors import Force, Motion
 
@@ -29,6 +29,7 @@ __all__ = [
     "NoRoot",
     "Pivot",
     "RigidMotion",
+    "RootKind",
     "Rotation",
     "SemiPivot",
     "SingularError",

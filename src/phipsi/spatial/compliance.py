@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from phipsi.spatial.hinge_map import ForceBasis, Gain, HingeMap, MotionBasis
 from phipsi.spatial.inertia import ArticulatedInertia
 from phipsi.spatial.rotation import Matrix, symmetric
 from phipsi.spatial.vectors import Force, Motion
+from phipsi.typing import SpatialMatrix
 
 if TYPE_CHECKING:
     from phipsi.spatial.transform import Transform
@@ -19,8 +20,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Compliance:
-    """Υ = [[angular, mixed], [mixed*, linear]] with both diagonal blocks symmetric by construction:
-    the acceleration of a body by a force on it, positive semidefinite."""
+    """Υ = [[angular, mixed], [mixed*, linear]], which maps a force on a body to its acceleration.
+
+    It is positive semidefinite; both diagonal blocks are symmetric by construction.
+    """
 
     angular: Matrix
     mixed: Matrix
@@ -28,22 +31,22 @@ class Compliance:
 
     @classmethod
     def zero(cls) -> Compliance:
-        """The compliance of what cannot move, such as the world."""
+        """The compliance of a fixed body, such as the world."""
         nothing = symmetric(*[0.0] * 6)
         return cls(nothing, nothing, nothing)
 
     def carried(self, phi: Transform) -> Compliance:
         """φ* Υ φ: the parent's compliance at the child's origin, in the child's axes.
 
-        With the halves of motions swapped φ* is φ of the inverse transform, and so this is the
-        congruence of an articulated inertia: a shift, then a rotation.
+        If the angular and linear halves of motions are swapped, φ* becomes φ of the inverse
+        transform. So this is the congruence of an articulated inertia: a shift, then a rotation.
         """
         swapped = ArticulatedInertia(self.linear, self.mixed.T, self.angular)
         moved = swapped.shifted(-phi.position).rotated(phi.R.T)
         return Compliance(moved.M, moved.C.T, moved.J)
 
     def yielding(self, H: HingeMap) -> Compliance:
-        """Υ + H*H: a unit compliance more along every freedom of a hinge."""
+        """Υ + H*H: adds a unit compliance along every freedom of a hinge."""
         Y = self.matrix
         for a in (h.array for h in H.T.columns):
             for row in range(6):
@@ -52,11 +55,12 @@ class Compliance:
         return Compliance(Y[:3, :3], Y[:3, 3:], Y[3:, 3:])
 
     def through(self, G: Gain, H: HingeMap) -> Compliance:
-        """Υ = τ̄*Υ⁺τ̄ + H*D⁻¹H, τ̄ = I − GH: beyond a hinge, this being Υ⁺ ([SOA] Application 2).
+        """The compliance outboard of a hinge; `self` is Υ⁺, inboard of it ([SOA] Application 2).
 
-        Υ⁺ − Σ (h y* + y h*) over the freedoms, y the columns of Υ⁺G − H*N with N + N* = G*Υ⁺G + D⁻¹
-        and N lower triangular: symmetric, and cheap where freedoms are coordinates. Where all six
-        are, without armature, τ̄ = 0.
+        Υ = τ̄*Υ⁺τ̄ + H*D⁻¹H with τ̄ = I − GH. Computed as Υ⁺ − Σ (h y* + y h*) over the freedoms:
+        h are the columns of H* and y those of Υ⁺G − H*N, with N lower triangular and
+        N + N* = G*Υ⁺G + D⁻¹. This is symmetric, and cheap if the freedoms are coordinate axes. If
+        all six coordinate axes are freedoms without armature, τ̄ = 0.
         """
         plus = Compliance.zero() if len(G.free) == 6 else self
         Y = plus.matrix
@@ -71,13 +75,13 @@ class Compliance:
         return Compliance(Y[:3, :3], Y[:3, 3:], Y[3:, 3:])
 
     @property
-    def matrix(self) -> Any:
+    def matrix(self) -> SpatialMatrix:
         """The dense 6 × 6 matrix."""
         return np.block([[self.angular, self.mixed], [self.mixed.T, self.linear]])
 
     @property
     def inv(self) -> Inverse[Motion, Force]:
-        """Υ⁻¹ where there is one, as on a free base: the operational-space inertia."""
+        """Υ⁻¹, the operational-space inertia, if Υ is regular (as on a free base)."""
         return Inverse(Pivot(self.matrix), Force)
 
     @overload

@@ -5,18 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import reduce
 from operator import mul
-from typing import Any, Generic, TypeVar
+from typing import Annotated, Any, Generic, TypeVar
 
 import numpy as np
 
+from phipsi.spatial.rotation import Scalars, select
 from phipsi.spatial.vectors import Force, Motion
+from phipsi.typing import Array, Real
 
 X = TypeVar("X", Force, Motion)
 Y = TypeVar("Y", Force, Motion)
 
 
-def column(values: list[Any]) -> Any:
-    """The 1-D object array of the given scalars (possibly none)."""
+def column(values: Scalars) -> Annotated[Array, "r"]:
+    """The given scalars, of which there may be none, as an object array with one axis."""
     out = np.empty(len(values), object)
     for i, value in enumerate(values):
         out[i] = value
@@ -24,18 +26,19 @@ def column(values: list[Any]) -> Any:
 
 
 class Pivot:
-    """The factored block D (r × r, SPD): L unit lower triangular, `inverse` = 1/d, S = L diag(d).
+    """The factors of a symmetric positive definite D (r × r): D = L diag(d) L*.
 
-    Cost r³/6 multiplications and r divisions to factor, r² to solve.
+    L is unit lower triangular, `inverse` = 1/d, S = L diag(d). Cost: r³/6 multiplications and r
+    divisions to factor, r² multiplications to solve.
     """
 
     __slots__ = ("L", "S", "d", "inverse", "matrix")
 
-    def reciprocal(self, i: int) -> Any:
+    def reciprocal(self, i: int) -> Real:
         """1/d of the i-th pivot."""
         return 1.0 / self.d[i]
 
-    def __init__(self, matrix: Any) -> None:
+    def __init__(self, matrix: Annotated[Array, "r r"]) -> None:
         r = len(matrix)
         self.matrix = matrix
         self.L = L = np.zeros((r, r), object) + np.eye(r).astype(object)
@@ -53,12 +56,12 @@ class Pivot:
                 d[i] = d[i] - L[i, j] * S[i, j]
             self.inverse[i] = self.reciprocal(i)
 
-    def solve(self, x: Any) -> Any:
+    def solve(self, x: Scalars) -> Annotated[Array, "r"]:
         """D⁻¹ x."""
         return self._backward([y * s for y, s in zip(self._forward(x), self.inverse, strict=True)])
 
-    def congruence(self, E: Any) -> Any:
-        """E* D⁻¹ E (m, m) of E (r, m), symmetric by construction."""
+    def congruence(self, E: Annotated[Array, "r m"]) -> Annotated[Array, "m m"]:
+        """E* D⁻¹ E, symmetric by construction."""
         Y = [self._forward(e) for e in E.T]
         out = np.zeros((len(Y), len(Y)), object)
         for i, y in enumerate(Y):
@@ -68,37 +71,38 @@ class Pivot:
         return out
 
     @property
-    def _scales(self) -> list[Any]:
-        """d^−½."""
+    def _scales(self) -> list[Real]:
+        """The numbers d^−½."""
         return [np.sqrt(s) for s in self.inverse]
 
-    def root(self, x: Any) -> Any:
+    def root(self, x: Scalars) -> Annotated[Array, "r"]:
         """ℒ x with the lower Cholesky factor D = ℒ ℒ*."""
         y = self._rooted(x)
         return column([
             sum((self.L[i, j] * y[j] for j in range(i)), y[i]) for i in range(len(y))
         ])  # fmt: skip
 
-    def root_transpose(self, x: Any) -> Any:
+    def root_transpose(self, x: Scalars) -> Annotated[Array, "r"]:
         """ℒ* x."""
         r = len(self.d)
         return column(self._rooted([
             sum((self.L[j, i] * x[j] for j in range(i + 1, r)), x[i]) for i in range(r)
         ]))  # fmt: skip
 
-    def _rooted(self, x: Any) -> list[Any]:
+    def _rooted(self, x: Scalars) -> list[Any]:
+        """diag(d^½) x."""
         return [np.sqrt(d) * y for d, y in zip(self.d, x, strict=True)]
 
-    def root_solve(self, x: Any) -> Any:
+    def root_solve(self, x: Scalars) -> Annotated[Array, "r"]:
         """ℒ⁻¹ x."""
         return column([y * s for y, s in zip(self._forward(x), self._scales, strict=True)])
 
-    def root_transpose_solve(self, x: Any) -> Any:
+    def root_transpose_solve(self, x: Scalars) -> Annotated[Array, "r"]:
         """ℒ⁻* x."""
         return self._backward([y * s for y, s in zip(x, self._scales, strict=True)])
 
-    def root_rate(self, rate: Any, x: Any) -> Any:
-        """ℒ̇ x where D changes at a rate Ḋ: the factors, differentiated."""
+    def root_rate(self, rate: Annotated[Array, "r r"], x: Scalars) -> Annotated[Array, "r"]:
+        """ℒ̇ x for D that changes at the rate Ḋ, by differentiation of the factorization."""
         r, L, S = len(self.d), self.L, self.S
         L_dot, S_dot = np.zeros((r, r), object), np.zeros((r, r), object)
         d_dot = np.empty(r, object)
@@ -119,18 +123,20 @@ class Pivot:
         ])  # fmt: skip
 
     @property
-    def logdet(self) -> Any:
+    def logdet(self) -> Real:
         """log det D."""
         return sum((np.log(s) for s in self.d), 0.0)
 
-    def _forward(self, x: Any) -> list[Any]:
+    def _forward(self, x: Scalars) -> list[Any]:
+        """L⁻¹ x."""
         y = list(x)
         for i in range(len(y)):
             for j in range(i):
                 y[i] = y[i] - self.L[i, j] * y[j]
         return y
 
-    def _backward(self, y: list[Any]) -> Any:
+    def _backward(self, y: list[Any]) -> Annotated[Array, "r"]:
+        """L⁻* y; the list is overwritten."""
         for i in reversed(range(len(y))):
             for j in range(i + 1, len(y)):
                 y[i] = y[i] - self.L[j, i] * y[j]
@@ -138,91 +144,104 @@ class Pivot:
 
 
 class PartPivot(Pivot):
-    """The factored block of D in the rows with p = 1: `solve` gives D_p⁻¹ x there, else 0.
+    """The factors of D_p, the block of D in the rows and columns with p = 1 (p is 0 elsewhere).
 
-    p are r numbers, 1 or 0; the other rows are left out whatever their pivots are.
+    `solve` gives D_p⁻¹ x in these rows and 0 in the others, whose pivots are not used.
     """
 
     __slots__ = ("p",)
 
-    def __init__(self, matrix: Any, p: Any) -> None:
+    def __init__(self, matrix: Annotated[Array, "r r"], p: Scalars) -> None:
         self.p = p
         super().__init__(matrix)
 
-    def reciprocal(self, i: int) -> Any:
-        """1/d, or 0 in a row that is left out."""
+    def reciprocal(self, i: int) -> Real:
+        """1/d, or 0 in a row with p = 0."""
         p = self.p[i]
-        return p / np.where(p, self.d[i], 1.0)
+        return p / select(p, self.d[i], 1.0)
 
-    def others(self, x: Any) -> Any:
-        """D x in the rows that are left out, of an x that is zero there."""
+    def others(self, x: Scalars) -> Annotated[Array, "r"]:
+        """D x in the rows with p = 0, for an x that is zero in these rows."""
         rows = range(len(x))
         terms = ((self.matrix[i, j] * x[j] for j in rows if j != i) for i in rows)
         return column([sum(row, 0.0) for row in terms])
 
     @property
-    def logdet(self) -> Any:
+    def logdet(self) -> Real:
         """log det D_p."""
-        return sum((np.log(np.where(p, d, 1.0)) for p, d in zip(self.p, self.d, strict=True)), 0.0)
+        return sum((np.log(select(p, d, 1.0)) for p, d in zip(self.p, self.d, strict=True)), 0.0)
 
 
 EPSILON, ROUNDINGS, NOISE = 2.0**-52, 100.0, 1e-20
-"""A pivot counts as zero below so many times the rounding that may have gone into it; an entry of
-the diagonal below the last fraction of the largest is rounding alone."""
+"""A pivot counts as zero if it is below ROUNDINGS times the bound of its rounding error, which is
+relative to EPSILON, or below NOISE times the largest diagonal entry."""
 
 
 class SemiPivot(Pivot):
-    """The factored matrix A (n × n, positive semidefinite): pivots that vanish are left out, so
-    that `solve` gives one solution of A x = b if there is any.
+    """The factors of a positive semidefinite A (n × n), without the rows of zero pivots.
 
-    The rounding in a pivot is bounded beside it, δ_i = ε A_ii + Σ L_ij² δ_j: small pivots make
-    those after them uncertain. Double precision is assumed.
+    So `solve` gives one of the solutions of A x = b, if there are any. The rounding error of each
+    pivot is bounded by δ_i = ε A_ii + Σ L_ij² δ_j, because small pivots amplify the errors of the
+    pivots after them. Double precision is assumed.
     """
 
     __slots__ = ("delta", "floor", "regular_rows")
 
-    def __init__(self, matrix: Any) -> None:
-        self.floor = NOISE * reduce(np.maximum, np.diag(matrix), 0.0)
+    def __init__(self, matrix: Annotated[Array, "n n"]) -> None:
+        self.floor = NOISE * reduce(np.maximum, _diagonal(matrix), 0.0)
         self.delta: list[Any] = []
         self.regular_rows: list[Any] = []
-        """Row by row: is it independent of those before it?"""
+        """For each row whether it is linearly independent of the rows before it."""
         super().__init__(matrix)
 
-    def reciprocal(self, i: int) -> Any:
-        """1/d, or 0 where d vanishes."""
+    def reciprocal(self, i: int) -> Real:
+        """1/d, or 0 if d counts as zero."""
         terms = (self.L[i, j] * self.L[i, j] * self.delta[j] for j in range(i))
         self.delta.append(sum(terms, EPSILON * self.matrix[i, i]))
         d = self.d[i]
         regular = np.logical_and(d > ROUNDINGS * self.delta[i], d > self.floor)
         self.regular_rows.append(regular)
-        return np.where(regular, 1.0 / np.where(regular, d, 1.0), 0.0)
+        return select(regular, 1.0 / select(regular, d, 1.0), 0.0)
 
     @property
-    def smallest(self) -> Any:
-        """The smallest pivot over its diagonal entry, in [0, 1] and free of units; 0 where rows
-        depend on each other."""
-        out = 1.0
-        for d, entry, regular in zip(self.d, np.diag(self.matrix), self.regular_rows, strict=True):
-            out = np.minimum(out, np.where(regular, d / np.where(regular, entry, 1.0), 0.0))
-        return out
+    def smallest(self) -> Real:
+        """The smallest quotient of a pivot and its diagonal entry: a number in [0, 1] without
+        units, 0 if rows are linearly dependent."""
+        rows = zip(self.d, _diagonal(self.matrix), self.regular_rows, strict=True)
+        quotients = (
+            select(regular, d / select(regular, entry, 1.0), 0.0) for d, entry, regular in rows
+        )
+        return reduce(_smaller, quotients, 1.0)
 
     @property
-    def regular(self) -> Any:
-        """Are all rows independent of each other?"""
+    def regular(self) -> Real:
+        """Whether all rows are linearly independent of each other."""
         return reduce(np.logical_and, self.regular_rows, 1.0)
 
 
+def _diagonal(matrix: Annotated[Array, "n n"]) -> Annotated[Array, "n"]:
+    return np.diag(matrix)
+
+
+def _smaller(a: Real, b: Real) -> Real:
+    minimum: Any = np.minimum  # NumPy's stubs do not accept traced numbers
+    return minimum(a, b)
+
+
 class SingularError(ArithmeticError):
-    """What was asked for does not exist at this state; the message says what, and what to do."""
+    """The requested result does not exist at this state; the message says why and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class Inverse(Generic[X, Y]):
-    """The inverse of a symmetric positive definite 6 × 6 matrix, kept as the factors of that."""
+    """The inverse of a symmetric positive definite 6 × 6 matrix, stored as factors of the matrix.
+
+    It maps an X to a Y (a force to a motion, or a motion to a force).
+    """
 
     pivot: Pivot
     kind: type[Y]
 
     def __matmul__(self, vector: X) -> Y:
-        """A⁻¹ x, A the factored matrix."""
+        """A⁻¹ x for the factored matrix A."""
         return self.kind.of(self.pivot.solve(vector.array))

@@ -1,7 +1,7 @@
 """Rotations as products of Givens rotations, which are cheaper to apply than 3 × 3 matrices.
 
-In additions and multiplications: a Givens rotation of a vector takes 6 (a matrix 15), of a
-symmetric matrix R S R* 15 (75), of any matrix R C R* 23 (90).
+Additions and multiplications of a Givens rotation (in parentheses: of a rotation matrix): 6 (15) to
+rotate a vector, 15 (75) for R S R* of a symmetric matrix, 23 (90) for R C R* of any matrix.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from math import atan2, hypot
-from typing import Any
+from typing import cast, overload
 
 import numpy as np
 
@@ -24,11 +24,12 @@ from phipsi.spatial.rotation import (
     turned,
     vector,
 )
+from phipsi.typing import Real
 
 PLANE = ((1, 2), (2, 0), (0, 1))
-"""For each coordinate axis the two that a rotation about it moves, in positive order."""
+"""For each coordinate axis, the two axes that a rotation about it moves, in positive order."""
 FLAT = 1e-15
-"""Sines and cosines of constants below this are zero: rounding of the angle itself."""
+"""A constant sine or cosine below this is rounding error and counts as zero."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +37,10 @@ class Givens:
     """The rotation about a coordinate axis by the angle of cosine c and sine s."""
 
     axis: int
-    c: Any
-    s: Any
-    angle: Any = None
+    c: Real
+    s: Real
+    angle: Real | None = None
+    """The angle [rad], if it is known."""
 
     @property
     def T(self) -> Givens:
@@ -47,12 +49,12 @@ class Givens:
 
     @property
     def constant(self) -> bool:
-        """Are its numbers known?"""
+        """Whether c and s are numbers rather than traced."""
         return isinstance(self.c, float) and isinstance(self.s, float)
 
     @property
     def quarter(self) -> bool:
-        """Is it by a multiple of 90°, which takes no arithmetic?"""
+        """Whether the angle is a multiple of 90°, so that applying it takes no arithmetic."""
         return self.constant and (self.c == 0.0 or self.s == 0.0)
 
     def vector(self, v: Vector) -> Vector:
@@ -61,8 +63,8 @@ class Givens:
         out[j], out[k] = self.pair(v[j], v[k])
         return vector(*out)
 
-    def pair(self, x: Any, y: Any) -> tuple[Any, Any]:
-        """The two moved components of a vector."""
+    def pair(self, x: Real, y: Real) -> tuple[Real, Real]:
+        """The components x, y of a vector in the plane of rotation, rotated."""
         return self.c * x - self.s * y, self.s * x + self.c * y
 
     def symmetric(self, S: Matrix) -> Matrix:
@@ -100,41 +102,47 @@ class Givens:
         return out
 
     def after(self, first: Givens) -> Givens:
-        """The product of a constant rotation `first` and this one, about the same axis."""
+        """The product `first` · `self`, where `first` is constant and about the same axis."""
         if self.angle is not None and not first.quarter:
-            return givens(self.axis, self.angle + atan2(first.s, first.c))
+            s, c = cast(float, first.s), cast(float, first.c)
+            return givens(self.axis, self.angle + atan2(s, c))
         return Givens(self.axis, *first.pair(self.c, self.s))
 
 
-def givens(axis: int, angle: Any) -> Givens:
+def givens(axis: int, angle: Real) -> Givens:
     """The rotation about a coordinate axis by an angle [rad]."""
     return Givens(axis, np.cos(angle), np.sin(angle), angle)
 
 
 @dataclass(frozen=True, slots=True)
 class Rotation:
-    """R, from child to parent: a matrix of numbers, a product of Givens rotations, or a matrix of
-    scalars."""
+    """The rotation R from child to parent axes.
+
+    Stored either as a 3 × 3 matrix (`dense`, of numbers or of traced scalars) or as a product of
+    Givens rotations (`product`).
+    """
 
     dense: Matrix | None
     product: tuple[Givens, ...] | None = None
 
     @classmethod
     def of(cls, R: Matrix) -> Rotation:
-        """From a 3 × 3 matrix; one of numbers is factored where it is applied."""
+        """From a 3 × 3 matrix, which is factored when it is applied if its entries are numbers."""
         return cls(R)
 
     @classmethod
-    def about(cls, u: Vector, angle: Any) -> Rotation:
-        """The rotation by `angle` [rad] about the unit vector u: one Givens rotation, between
-        constant ones where u is no coordinate axis; a matrix where the angle is a number or u is
-        traced."""
+    def about(cls, u: Vector, angle: Real) -> Rotation:
+        """The rotation by `angle` [rad] about the unit vector u.
+
+        A matrix if the angle is a number or u is traced. Otherwise a product: one Givens rotation,
+        between constant ones unless u is a coordinate axis.
+        """
         if isinstance(angle, float) or not all(isinstance(x, float) for x in u):
             return cls.of(about_axis(u, angle))
         return cls._around(u, lambda i, sign: givens(i, angle if sign > 0 else -angle))
 
     @classmethod
-    def along(cls, u: Vector, s: Any, c: Any) -> Rotation:
+    def along(cls, u: Vector, s: Real, c: Real) -> Rotation:
         """The rotation about the unit vector u by the angle of sine s and cosine c."""
         if not all(isinstance(x, float) for x in u):
             return cls.of(turned(u, s, c))
@@ -142,7 +150,10 @@ class Rotation:
 
     @classmethod
     def _around(cls, u: Vector, middle: Callable[[int, float], Givens]) -> Rotation:
-        """One Givens rotation, between constant ones where u is no coordinate axis."""
+        """One Givens rotation, between constant ones unless u is a coordinate axis.
+
+        `middle(i, sign)` makes the rotation about coordinate axis i; `sign` is that of u along it.
+        """
         for i, x in enumerate(u):
             if abs(x) == 1.0 and list(u).count(0.0) == 2:
                 return cls(None, (middle(i, x),))
@@ -153,14 +164,15 @@ class Rotation:
 
     @property
     def constant(self) -> bool:
-        """Is it a matrix of numbers?"""
+        """Whether it is a matrix of numbers."""
         R = self.dense
         return R is not None and all(isinstance(x, float) for x in R.reshape(9).tolist())
 
     @property
     def factors(self) -> tuple[Givens, ...] | None:
-        """The Givens rotations whose product this is, if it is known as one."""
-        return decomposed(_entries(self.dense)) if self.constant else self.product
+        """The Givens rotations whose product this is; None for a matrix of traced scalars."""
+        R = self.dense
+        return decomposed(_entries(R)) if R is not None and self.constant else self.product
 
     @property
     def matrix(self) -> Matrix:
@@ -174,36 +186,43 @@ class Rotation:
         factors = None if self.product is None else tuple(t.T for t in reversed(self.product))
         return Rotation(dense, factors)
 
-    def __matmul__(self, other: Any) -> Any:
+    @overload
+    def __matmul__(self, other: Rotation) -> Rotation: ...
+    @overload
+    def __matmul__(self, other: Vector) -> Vector: ...
+    def __matmul__(self, other: Rotation | Vector) -> Rotation | Vector:
         """R v, or the product with another rotation."""
         if isinstance(other, Rotation):
             return self._after(other)
         factors = self.factors
         if factors is None:
-            return self.dense @ other
+            return self.matrix @ other
         for t in reversed(factors):
             other = t.vector(other)
         return other
 
     def followed(self, other: Rotation) -> Rotation:
-        """The product with another rotation, not multiplied out where both have factors."""
+        """The product with another rotation, kept as factors if both are products."""
         if self.product is None or other.product is None:
             return self @ other
         return Rotation(None, (*self.product, *other.product))
 
     @property
     def euler_zxz(self) -> Rotation:
-        """A matrix of numbers as three Givens rotations, about z, x and z, also where one is the
-        identity."""
-        if not self.constant:
+        """A matrix of numbers as three Givens rotations about z, x and z, identities included.
+
+        Other rotations are returned as they are.
+        """
+        R = self.dense
+        if R is None or not self.constant:
             return self
-        return Rotation(None, _euler(np.reshape(_entries(self.dense), (3, 3)), 2, 0, keep=True))
+        return Rotation(None, _euler(np.reshape(_entries(R), (3, 3)), 2, 0, keep=True))
 
     def symmetric(self, S: Matrix) -> Matrix:
         """R S R* of a symmetric matrix."""
         factors = self.factors
         if factors is None:
-            R: Any = self.dense
+            R = self.matrix
             return symmetric_product(R @ S, R.T)
         for t in reversed(factors):
             S = t.symmetric(S)
@@ -213,14 +232,15 @@ class Rotation:
         """R C R* of any matrix."""
         factors = self.factors
         if factors is None:
-            R: Any = self.dense
+            R = self.matrix
             return R @ C @ R.T
         for t in reversed(factors):
             C = t.general(C)
         return C
 
     def _after(self, other: Rotation) -> Rotation:
-        """The product: a constant and the factors of a hinge stay factors, all else is a matrix."""
+        """The product self · other: factors if `self` is constant and `other` a product, else a
+        matrix."""
         if self.constant and other.product is not None:
             return _joined(self.matrix, other.product)
         if self.constant and other.constant:
@@ -245,7 +265,7 @@ def _onto(factors: tuple[Givens, ...], R: Matrix) -> Matrix:
 
 
 def _joined(R: Matrix, factors: tuple[Givens, ...]) -> Rotation:
-    """The constant R times factors, of which the first constant ones are multiplied into it."""
+    """R · factors, where R and the leading constant factors are multiplied into one constant."""
     for n, t in enumerate(factors):
         if not t.constant:
             first = decomposed(_entries(R), t.axis)
@@ -259,14 +279,17 @@ def _joined(R: Matrix, factors: tuple[Givens, ...]) -> Rotation:
 # ---- constant rotations as products -------------------------------------------------------------
 
 
-def _entries(R: Any) -> tuple[float, ...]:
+def _entries(R: Matrix) -> tuple[float, ...]:
     return tuple(map(float, R.reshape(9).tolist()))
 
 
 @lru_cache(maxsize=4096)
 def decomposed(entries: tuple[float, ...], last: int | None = None) -> tuple[Givens, ...]:
-    """The constant rotation as a product of the fewest Givens rotations that take arithmetic. One
-    about the axis `last` comes last and is cheap: it is multiplied into the factor that follows."""
+    """A constant rotation as a product of Givens rotations, with as little arithmetic as possible.
+
+    With `last`, the last factor may be a rotation about that axis, which costs little because it is
+    merged with the factor that follows.
+    """
     R = np.reshape(entries, (3, 3))
     outer = range(3) if last is None else (last,)
     angles = (_euler(R, i, j) for i in outer for j in PLANE[i])
@@ -280,8 +303,11 @@ def decomposed(entries: tuple[float, ...], last: int | None = None) -> tuple[Giv
     return min(angles, key=total)
 
 
-def _euler(R: np.ndarray, i: int, j: int, keep: bool = False) -> tuple[Givens, ...]:
-    """R = R_i(a) R_j(b) R_i(c), by making zeros: right to rounding at every R."""
+def _euler(R: Matrix, i: int, j: int, keep: bool = False) -> tuple[Givens, ...]:
+    """R = R_i(a) R_j(b) R_i(c), by zeroing entries: exact to rounding for every R.
+
+    Factors that are the identity are left out unless `keep`.
+    """
     (m, n), k = PLANE[i], 3 - i - j
     x, y = R[m, i], R[n, i]
     first = _known(i, *((y, -x) if j == m else (x, y)))
@@ -305,5 +331,5 @@ def _known(axis: int, c: float, s: float) -> Givens:
 
 
 def _kept(*factors: Givens) -> tuple[Givens, ...]:
-    """Those that are not the identity."""
+    """The factors that are not the identity."""
     return tuple(t for t in factors if t.c != 1.0 or t.s != 0.0)

@@ -4,28 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any, overload
 
 import numpy as np
 
 from phipsi.spatial.factor import PartPivot, Pivot, column
-from phipsi.spatial.rotation import vector
+from phipsi.spatial.rotation import Scalars, vector
 from phipsi.spatial.vectors import Force, Motion
+from phipsi.typing import Array, Real
 
 
-def _dense(columns: Sequence[Motion] | Sequence[Force]) -> Any:
+def _dense(columns: Sequence[Motion] | Sequence[Force]) -> Annotated[Array, "6 r"]:
+    """The dense 6 × r matrix of the columns."""
     out = np.empty((6, len(columns)), object)
     for i, c in enumerate(columns):
         out[:, i] = c.array
     return out
 
 
-def _is(x: Any, number: float) -> bool:
+def _is(x: Real, number: float) -> bool:
+    """Whether x is this number, and not traced."""
     return isinstance(x, float) and x == number
 
 
 def _coordinate(entries: list[Any]) -> tuple[int, float] | None:
-    """Which unit vector the entries are, and its sign."""
+    """(i, ±1) if the six entries are plus or minus the i-th unit vector, else None."""
     if not all(isinstance(x, float) for x in entries) or entries.count(0.0) != 5:
         return None
     return next(((i, x) for i, x in enumerate(entries) if abs(x) == 1.0), None)
@@ -38,11 +41,11 @@ class MotionBasis:
     columns: tuple[Motion, ...]
 
     @property
-    def matrix(self) -> Any:
+    def matrix(self) -> Annotated[Array, "6 r"]:
         """The dense 6 × r matrix."""
         return _dense(self.columns)
 
-    def __matmul__(self, x: Any) -> Motion:
+    def __matmul__(self, x: Scalars) -> Motion:
         """The motion Σ column · x."""
         return sum((c * s for c, s in zip(self.columns, x, strict=True)), Motion.zero())
 
@@ -53,25 +56,29 @@ class HingeMap:
 
     T: MotionBasis
 
-    def __matmul__(self, other: Force | ForceBasis) -> Any:
+    @overload
+    def __matmul__(self, other: Force) -> Annotated[Array, "r"]: ...
+    @overload
+    def __matmul__(self, other: ForceBasis) -> Annotated[Array, "r m"]: ...
+    def __matmul__(self, other: Force | ForceBasis) -> Array:
         """H f (r scalars), or the block H U."""
         if isinstance(other, Force):
             return column([c.dot(other) for c in self.T.columns])
         rows = [[c.dot(f) for f in other.columns] for c in self.T.columns]
         return np.array(rows, dtype=object)
 
-    def masked(self, p: Any) -> HingeMap:
-        """H_p = diag(p) H: for p of ones and zeros (r numbers) the freedoms with p = 1 alone."""
+    def masked(self, p: Scalars) -> HingeMap:
+        """H_p = diag(p) H: only the freedoms with p = 1, for r numbers p that are 1 or 0."""
         rows = zip(self.T.columns, p, strict=True)
         return HingeMap(MotionBasis(tuple(h * s for h, s in rows)))
 
     @property
     def axes(self) -> list[tuple[int, float] | None]:
-        """For each freedom the coordinate (of six) that it is and its sign, if it is one."""
+        """For each freedom (i, ±1) if its column is plus or minus the i-th unit vector; or None."""
         return [_coordinate(c.array.tolist()) for c in self.T.columns]
 
-    def fit(self, motion: Motion) -> Any:
-        """The β for which H* β is nearest to a motion, (H H*)⁻¹ H Δ: r scalars."""
+    def fit(self, motion: Motion) -> Annotated[Array, "r"]:
+        """The β for which H* β is nearest to the motion Δ: (H H*)⁻¹ H Δ."""
         columns = [c.array for c in self.T.columns]
         gram = np.empty((len(columns), len(columns)), object)
         for i, a in enumerate(columns):
@@ -79,8 +86,8 @@ class HingeMap:
                 gram[i, j] = gram[j, i] = a @ columns[j]
         return Pivot(gram).solve([a @ motion.array for a in columns])
 
-    def inner(self, U: ForceBasis) -> Any:
-        """H U of U = P H*: r × r, symmetric by construction."""
+    def inner(self, U: ForceBasis) -> Annotated[Array, "r r"]:
+        """H U for U = P H* with a symmetric P: symmetric by construction."""
         out = np.empty((len(self.T.columns), len(U.columns)), object)
         for i, motion in enumerate(self.T.columns):
             for j in range(i + 1):
@@ -95,11 +102,11 @@ class ForceBasis:
     columns: tuple[Force, ...]
 
     @property
-    def matrix(self) -> Any:
+    def matrix(self) -> Annotated[Array, "6 r"]:
         """The dense 6 × r matrix."""
         return _dense(self.columns)
 
-    def __matmul__(self, x: Any) -> Force:
+    def __matmul__(self, x: Scalars) -> Force:
         """The force Σ column · x."""
         return sum((c * s for c, s in zip(self.columns, x, strict=True)), Force.zero())
 
@@ -111,28 +118,33 @@ class ForceBasis:
         both = zip(self.columns, other.columns, strict=True)
         return ForceBasis(tuple(f - g for f, g in both))
 
-    def transpose_dot(self, motion: Motion) -> Any:
-        """U* V, r scalars."""
+    def transpose_dot(self, motion: Motion) -> Annotated[Array, "r"]:
+        """U* V."""
         return column([motion.dot(c) for c in self.columns])
 
 
 @dataclass(frozen=True, slots=True)
 class Gain:
-    """G = U D⁻¹ with U = P H*, kept as its two factors: cheaper to apply than to form.
+    """The gain G = U D⁻¹ with U = P H*, stored as U and D: cheaper to apply than to form.
 
-    `along` holds the coordinates (of six) that are freedoms of the hinge, each with its sign, its
-    armature a and its p (1 where it is released, else 0): there P⁺H* = GA + PH*(1 − p) is known
-    without arithmetic, or with little.
+    `along` maps each coordinate axis (of six) that is a freedom of the hinge to its sign, its
+    armature a and its p (1 if the freedom is released, else 0). Along these axes
+    P⁺H* = GA + PH*(1 − p) takes little or no arithmetic.
     """
 
     U: ForceBasis
     D: Pivot
-    along: Mapping[int, tuple[float, Any, Any]] = field(default_factory=dict)
+    along: Mapping[int, tuple[float, Real, Real]] = field(
+        default_factory=dict[int, tuple[float, Real, Real]]
+    )
 
     @classmethod
-    def of(cls, U: ForceBasis, H: HingeMap, A: Any, p: Any = None) -> Gain:
-        """The gain of U = P H* with D = H U + A, A the r numbers of a diagonal; of the freedoms
-        with p = 1 alone, zero in the columns of the others, where p is given."""
+    def of(cls, U: ForceBasis, H: HingeMap, A: Scalars, p: Scalars | None = None) -> Gain:
+        """The gain of U = P H* with D = H U + diag(A).
+
+        With p (r numbers, 1 or 0) it is the gain of the freedoms with p = 1; the columns of the
+        others are zero.
+        """
         D = H.inner(U)
         for i, a in enumerate(A):
             D[i, i] = D[i, i] + a
@@ -143,13 +155,13 @@ class Gain:
 
     @property
     def free(self) -> list[int]:
-        """The coordinates that are released and without armature: there P⁺ vanishes."""
+        """The coordinate axes that are released freedoms without armature: P⁺ is zero there."""
         rows = self.along.items()
         return [i for i, (_, a, p) in rows if _is(a, 0.0) and _is(p, 1.0)]
 
     @property
     def column(self) -> Force:
-        """The one column of G of a hinge with one freedom."""
+        """The column of G, for a hinge with one freedom."""
         (u,), (inverse,) = self.U.columns, self.D.inverse
         entries = [x * inverse for x in u.array]
         for i, (sign, a, p) in self.along.items():
@@ -159,10 +171,10 @@ class Gain:
 
     @property
     def eliminates(self) -> bool:
-        """Are all freedoms coordinates without armature? There G is known: H G = I."""
+        """Whether all freedoms are coordinate axes without armature, where H G = I gives G."""
         return len(self.free) == len(self.U.columns)
 
-    def __matmul__(self, x: Any) -> Force:
+    def __matmul__(self, x: Scalars) -> Force:
         """G x."""
         if len(x) == 1:
             return self.column * x[0]
@@ -177,8 +189,8 @@ class Gain:
         """G*."""
         return TransposedGain(self)
 
-    def ranks(self) -> Iterator[tuple[Force, Any]]:
-        """Forces u and numbers s with U D⁻¹ U* = Σ s u u*."""
+    def ranks(self) -> Iterator[tuple[Force, Real]]:
+        """Pairs of a force u and a number s with U D⁻¹ U* = Σ s u u*."""
         done: list[Force] = []
         for i, u in enumerate(self.U.columns):
             w = sum((done[j] * -self.D.L[i, j] for j in range(i)), u)
@@ -186,7 +198,7 @@ class Gain:
             yield w, self.D.inverse[i]
 
     @property
-    def matrix(self) -> Any:
+    def matrix(self) -> Annotated[Array, "6 r"]:
         """The dense 6 × r matrix."""
         return _dense([self @ unit for unit in np.eye(len(self.U.columns))])
 
@@ -197,8 +209,8 @@ class TransposedGain:
 
     gain: Gain
 
-    def __matmul__(self, motion: Motion) -> Any:
-        """G* α = D⁻¹ U* α, r scalars."""
+    def __matmul__(self, motion: Motion) -> Annotated[Array, "r"]:
+        """G* α = D⁻¹ U* α."""
         G = self.gain
         if len(G.U.columns) == 1:
             return column([motion.dot(G.column)])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, overload
+from typing import Annotated, overload
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from phipsi.spatial.hinge_map import ForceBasis, Gain, HingeMap, MotionBasis
 from phipsi.spatial.rigid_motion import RigidMotion
 from phipsi.spatial.rotation import (
     Matrix,
+    Scalars,
     Vector,
     cross,
     scalars,
@@ -24,10 +25,11 @@ from phipsi.spatial.rotation import (
     zero,
 )
 from phipsi.spatial.vectors import Force, Motion
+from phipsi.typing import Array, ArrayLike, Real, SpatialMatrix
 
 
 class Inertia:
-    """Base of the inertias, which map motions to forces."""
+    """Base class of inertias, which map motions to forces."""
 
     __slots__ = ()
 
@@ -49,9 +51,9 @@ class Inertia:
 @dataclass(frozen=True, slots=True)
 class SpatialInertia(Inertia):
     """M = [[J, h~], [−h~, m I]]: mass m [kg], first moment h = m·com [kg·m], J [kg·m²] about the
-    origin. Ten numbers, linear in the dynamics."""
+    origin. The equations of motion are linear in these ten numbers."""
 
-    mass: Any
+    mass: Real
     moment: Vector
     J: Matrix
 
@@ -61,21 +63,26 @@ class SpatialInertia(Inertia):
         return cls(0.0, zero(), symmetric(*[0.0] * 6))
 
     @classmethod
-    def of(cls, mass: Any, com: Any = (0.0, 0.0, 0.0), inertia: Any = None) -> SpatialInertia:
+    def of(
+        cls,
+        mass: Real,
+        com: Annotated[ArrayLike, "3"] = (0.0, 0.0, 0.0),
+        inertia: Annotated[ArrayLike, "3 3"] | None = None,
+    ) -> SpatialInertia:
         """From mass, centre of mass and the 3 × 3 inertia about the centre of mass."""
-        com = scalars(com)
+        l = scalars(com)
         central = scalars(np.zeros((3, 3)) if inertia is None else inertia)
         at_com = cls(mass, zero(), symmetric_product(central, scalars(np.eye(3))))
-        return at_com.shifted(com)
+        return at_com.shifted(l)
 
     @classmethod
-    def of_parameters(cls, values: Any) -> SpatialInertia:
+    def of_parameters(cls, values: Scalars) -> SpatialInertia:
         """From [m, h, J_xx, J_xy, J_xz, J_yy, J_yz, J_zz] (conventions.py)."""
         m, hx, hy, hz, xx, xy, xz, yy, yz, zz = values
         return cls(m, scalars((hx, hy, hz)), symmetric(xx, xy, yy, xz, yz, zz))
 
     @property
-    def parameters(self) -> Any:
+    def parameters(self) -> Annotated[Array, "10"]:
         """The ten parameters [m, h, J_xx, J_xy, J_xz, J_yy, J_yz, J_zz]."""
         J = self.J
         return scalars(
@@ -83,7 +90,7 @@ class SpatialInertia(Inertia):
         )
 
     def rotated(self, R: Rotation) -> SpatialInertia:
-        """The same body in turned axes."""
+        """The same body in rotated axes."""
         return SpatialInertia(self.mass, R @ self.moment, R.symmetric(self.J))
 
     def shifted(self, l: Vector) -> SpatialInertia:
@@ -99,7 +106,7 @@ class SpatialInertia(Inertia):
 
     @property
     def articulated(self) -> ArticulatedInertia:
-        """The same inertia as the start of an articulated one."""
+        """The same inertia as an articulated inertia, the start of the recursion."""
         m = self.mass
         return ArticulatedInertia(self.J, skew(self.moment), symmetric(m, 0.0, m, 0.0, 0.0, m))
 
@@ -113,8 +120,10 @@ class SpatialInertia(Inertia):
         )
 
     def inertial(self, X: RigidMotion) -> Force:
-        """The force [h × a + (SΣ)ᵛ; m a + S h] that the motion X takes, (B)ᵛ_x = B_zy − B_yz:
-        M α + b of the classical form ([BI-c], [UA])."""
+        """The inertial force [h × a + (SΣ)ᵛ; m a + S h] of the motion X, (B)ᵛ_x = B_zy − B_yz.
+
+        It is M α + b in classical form ([BI-c], [UA]).
+        """
         S, Sigma, h = X.S, self.pseudo, self.moment
         moment = [
             (S[k, k] - S[j, j]) * Sigma[j, k] + S[k, j] * Sigma[j, j] - S[j, k] * Sigma[k, k]
@@ -141,8 +150,8 @@ class ArticulatedInertia(Inertia):
     M: Matrix
 
     @classmethod
-    def of(cls, matrix: Any) -> ArticulatedInertia:
-        """From a symmetric 6 × 6 matrix, of which the lower triangle counts."""
+    def of(cls, matrix: Annotated[ArrayLike, "6 6"]) -> ArticulatedInertia:
+        """From a symmetric 6 × 6 matrix, of which the lower triangle is read."""
         P = scalars(matrix) + 0.0
         J, M = (symmetric(*(B[i, j] for i in range(3) for j in range(i + 1)))
                 for B in (P[:3, :3], P[3:, 3:]))  # fmt: skip
@@ -150,11 +159,11 @@ class ArticulatedInertia(Inertia):
 
     @property
     def articulated(self) -> ArticulatedInertia:
-        """Itself: the start of a recursion need not be the inertia of a body."""
+        """The inertia itself, so that a recursion may start from either class of inertia."""
         return self
 
     def rotated(self, R: Rotation) -> ArticulatedInertia:
-        """The same inertia in turned axes."""
+        """The same inertia in rotated axes."""
         return ArticulatedInertia(R.symmetric(self.J), R.general(self.C), R.symmetric(self.M))
 
     def shifted(self, l: Vector) -> ArticulatedInertia:
@@ -171,14 +180,18 @@ class ArticulatedInertia(Inertia):
         )
         return ArticulatedInertia(shifted, N, M)
 
-    def gain(self, H: HingeMap, A: Any, p: Any = None) -> Gain:
-        """G = P H* D⁻¹, D = H P H* + A for the armature A (r numbers); of the freedoms with p = 1
-        alone, where p is given."""
+    def gain(self, H: HingeMap, A: Scalars, p: Scalars | None = None) -> Gain:
+        """G = P H* D⁻¹, D = H P H* + A for the armature A (r numbers).
+
+        With p (r numbers, 1 or 0) it is the gain of the freedoms with p = 1.
+        """
         return Gain.of(self @ H.T, H, A, p)
 
     def released(self, G: Gain) -> ArticulatedInertia:
-        """P⁺ = P − G H P = P − U D⁻¹ U*, one rank at a time and so symmetric; P⁺H* = G A is exactly
-        zero along coordinates on which the hinge moves without armature."""
+        """P⁺ = P − G H P = P − U D⁻¹ U*, by rank-one updates, which keep it symmetric.
+
+        P⁺H* = G A is exactly zero along coordinate axes that are freedoms without armature.
+        """
         known = G.along if len(G.U.columns) == 1 else G.free
         if len(G.free) == 6:
             return SpatialInertia.zero().articulated
@@ -197,14 +210,18 @@ class ArticulatedInertia(Inertia):
         return ArticulatedInertia(P[:3, :3], P[:3, 3:], P[3:, 3:])
 
     def turning(self, Delta: Motion) -> ArticulatedInertia:
-        """crf(Δ)P − P ad(Δ): the rate of an inertia that is carried along with the motion Δ."""
+        """crf(Δ)P − P ad(Δ): the rate of an inertia that moves with the velocity Δ."""
         w, v = skew(Delta.angular), skew(Delta.linear)
         J, M, C = w @ self.J + v @ self.C.T, w @ self.M, w @ self.C + v @ self.M
         return ArticulatedInertia(symmetric_sum(J), C - self.C @ w, symmetric_sum(M))
 
-    def released_rate(self, G: Gain, U: ForceBasis, D: Any) -> ArticulatedInertia:
-        """Ṗ⁺ = Ṗ − U̇G* − GU̇* + GḊG*, this being Ṗ: with U̇ of U = PH* and Ḋ of D; symmetric, and
-        exactly zero where P⁺ always is."""
+    def released_rate(
+        self, G: Gain, U: ForceBasis, D: Annotated[Array, "r r"]
+    ) -> ArticulatedInertia:
+        """Ṗ⁺ = Ṗ − U̇G* − GU̇* + GḊG*, where `self` is Ṗ, `U` is the rate of PH* and `D` that of D.
+
+        Symmetric by construction, and exactly zero where P⁺ is zero in every configuration.
+        """
         P, left = self.matrix, [i for i in range(6) if i not in G.free]
         for i in G.free:
             P[i, :] = P[:, i] = 0.0
@@ -216,13 +233,13 @@ class ArticulatedInertia(Inertia):
         return ArticulatedInertia(P[:3, :3], P[:3, 3:], P[3:, 3:])
 
     @property
-    def matrix(self) -> Any:
+    def matrix(self) -> SpatialMatrix:
         """The dense 6 × 6 matrix."""
         return np.block([[self.J, self.C], [self.C.T, self.M]])
 
     @property
     def inv(self) -> Inverse[Force, Motion]:
-        """P⁻¹ of a P that is positive definite."""
+        """P⁻¹, if P is positive definite."""
         return Inverse(Pivot(self.matrix), Motion)
 
     def force(self, motion: Motion) -> Force:

@@ -1,9 +1,8 @@
-"""The inertias on both sides of a hinge, added at the body that it moves."""
+"""The sum of the articulated inertias on both sides of a hinge, at the body that it moves."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -11,12 +10,16 @@ from phipsi.spatial.factor import Pivot
 from phipsi.spatial.hinge_map import Gain, HingeMap
 from phipsi.spatial.inertia import ArticulatedInertia
 from phipsi.spatial.vectors import Force, Motion
+from phipsi.typing import Array
 
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """Λ = P + S of a body: P is the inertia outboard of the hinge H, whose gain is G, and P⁺ what
-    remains of it when the hinge is free; S is the inertia inboard of the hinge."""
+    """Λ = P + S of a body.
+
+    P is the articulated inertia outboard of the hinge with map H and gain G, P⁺ is P transmitted
+    through the hinge, and S is the articulated inertia inboard of the hinge.
+    """
 
     P: ArticulatedInertia
     S: ArticulatedInertia
@@ -24,13 +27,13 @@ class Joined:
     G: Gain
     P_plus: ArticulatedInertia
 
-    def motion(self, z: Force, z_plus: Force, rest: Force, eps: Any) -> Motion:
-        """Λ⁻¹ (z + r), z a force beyond the hinge and z⁺ = z + Gε what it leaves of that, r the
-        force of the rest, with H (z⁺ + r) = 0 where there is no armature.
+    def motion(self, z: Force, z_plus: Force, rest: Force, eps: Array) -> Motion:
+        """Λ⁻¹ (z + r), with z the force outboard of the hinge and r the force inboard (`rest`).
 
-        S H* = 0 there. If the freedoms are coordinates besides, they are known from the others,
-        x − H* (D⁻¹ε + G* x), and these solve (P⁺ + S) x = z⁺ + r: five equations for one freedom,
-        none for six.
+        z⁺ = z + Gε is z transmitted through the hinge; without armature H (z⁺ + r) = 0 and
+        S H* = 0. If in addition the freedoms are coordinate axes, only the other coordinates x are
+        solved for, (P⁺ + S) x = z⁺ + r (five equations for a hinge with one freedom, none for
+        six), and the motion is x − H* (D⁻¹ε + G* x).
         """
         if not self.G.eliminates:
             return (self.P + self.S).inv @ (z + rest)

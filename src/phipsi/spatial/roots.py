@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from itertools import combinations
-from typing import Any
+from typing import Annotated, Literal, get_args
 
 import numpy as np
 
 from phipsi.spatial.factor import Pivot
+from phipsi.spatial.rotation import Scalars, select
+from phipsi.typing import Array, Real
 
 SWEEPS = {0: 0, 1: 0, 2: 1, 3: 5, 4: 6, 5: 7, 6: 8}
-"""Sweeps of Jacobi rotations after which a block of so many rows is diagonal to rounding."""
+"""For each number of rows, the number of Jacobi sweeps that diagonalize a matrix to rounding."""
 
 
 class SymmetricRoot:
-    """D½ = Q s Q* of D = Q s² Q* (r × r, positive definite), with the methods that `Pivot` has for
-    its lower triangular root.
+    """D½ = Q s Q* of D = Q s² Q* (r × r, positive definite), with the methods of a `Pivot`.
 
-    The eigenvectors by Jacobi rotations, a fixed number of them, so that it can be traced.
+    The eigenvectors Q are found by a fixed number of Jacobi rotations, which can be traced.
     """
 
     __slots__ = ("Q", "s")
@@ -30,35 +31,36 @@ class SymmetricRoot:
                 _rotate(A, self.Q, i, j)
         self.s = [np.sqrt(A[i, i]) for i in range(r)]
 
-    def _spectral(self, factors: list[Any], x: Any) -> Any:
+    def _spectral(self, factors: list[Real], x: Scalars) -> Annotated[Array, "r"]:
+        """Q diag(factors) Q* x."""
         y = self.Q.T @ np.asarray(x)
         return self.Q @ np.array([f * e for f, e in zip(factors, y, strict=True)], object)
 
-    def root(self, x: Any) -> Any:
+    def root(self, x: Scalars) -> Annotated[Array, "r"]:
         """D½ x."""
         return self._spectral(self.s, x)
 
-    def root_solve(self, x: Any) -> Any:
+    def root_solve(self, x: Scalars) -> Annotated[Array, "r"]:
         """D⁻½ x."""
         return self._spectral([1.0 / s for s in self.s], x)
 
     root_transpose, root_transpose_solve = root, root_solve
 
-    def root_rate(self, rate: Any, x: Any) -> Any:
-        """Ṡ x where D = S² changes at a rate Ḋ: SṠ + ṠS = Ḋ, solved among the eigenvectors."""
+    def root_rate(self, rate: Annotated[Array, "r r"], x: Scalars) -> Annotated[Array, "r"]:
+        """Ṡ x for D = S² that changes at the rate Ḋ: SṠ + ṠS = Ḋ, solved in the eigenbasis."""
         r = range(len(self.s))
-        turned = self.Q.T @ rate @ self.Q
+        spectral = self.Q.T @ rate @ self.Q
         for i in r:
             for j in r:
-                turned[i, j] = turned[i, j] / (self.s[i] + self.s[j])
-        return self.Q @ (turned @ (self.Q.T @ np.asarray(x)))
+                spectral[i, j] = spectral[i, j] / (self.s[i] + self.s[j])
+        return self.Q @ (spectral @ (self.Q.T @ np.asarray(x)))
 
 
-def _rotate(A: Any, Q: Any, i: int, j: int) -> None:
-    """The Jacobi rotation of the axes i and j that makes A[i, j] zero, of A and of Q."""
+def _rotate(A: Annotated[Array, "r r"], Q: Annotated[Array, "r r"], i: int, j: int) -> None:
+    """Apply to A and Q in place the Jacobi rotation of axes i and j that makes A[i, j] zero."""
     d, a = A[j, j] - A[i, i], 2.0 * A[i, j]
     size = np.abs(d) + np.sqrt(d * d + a * a)
-    t = np.where(d < 0.0, -a, a) / np.where(size == 0.0, 1.0, size)
+    t = select(d < 0.0, -a, a) / select(size == 0.0, 1.0, size)
     c = 1.0 / np.sqrt(1.0 + t * t)
     s = t * c
     for M in (A.T, A, Q):
@@ -67,24 +69,26 @@ def _rotate(A: Any, Q: Any, i: int, j: int) -> None:
 
 
 class NoRoot:
-    """The identity in place of a root."""
+    """The identity, with the methods of a root."""
 
-    def root(self, x: Any) -> Any:
-        """x."""
+    def root(self, x: Array) -> Array:
+        """Return x itself."""
         return x
 
     root_transpose = root_solve = root_transpose_solve = root
 
 
-ROOTS = ("cholesky", "symmetric")
+RootKind = Literal["cholesky", "symmetric"]
+"""Which square root of a matrix."""
+ROOTS: tuple[RootKind, ...] = get_args(RootKind)
 
 
 def check_root(kind: str) -> None:
-    """Refuse what is no kind of root."""
+    """Raise a ValueError if `kind` is not the name of a root."""
     if kind not in ROOTS:
         raise ValueError(f"root {kind!r} is not one of {', '.join(ROOTS)}")
 
 
-def root_of(D: Pivot, kind: str) -> Pivot | SymmetricRoot:
-    """The root of D: lower triangular ("cholesky", which its pivots are) or "symmetric"."""
+def root_of(D: Pivot, kind: RootKind) -> Pivot | SymmetricRoot:
+    """The square root of D: "cholesky" (lower triangular, from the pivots of D) or "symmetric"."""
     return D if kind == "cholesky" else SymmetricRoot(D)

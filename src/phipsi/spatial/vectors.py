@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Annotated, Self
 
 import numpy as np
 
-from phipsi.spatial.rotation import Vector, cross, scalars, zero
+from phipsi.spatial.rotation import Scalars, Vector, cross, dot, scalars, zero
+from phipsi.typing import Array, Real
 
 
 @dataclass(frozen=True, slots=True)
 class SpatialVector:
-    """A pair [angular; linear]; base of Motion and Force, which do not mix."""
+    """A pair [angular; linear]; base class of Motion and Force, which cannot be added."""
 
     angular: Vector
     linear: Vector
@@ -24,13 +24,13 @@ class SpatialVector:
         return cls(zero(), zero())
 
     @classmethod
-    def of(cls, values: Iterable[Any]) -> Self:
+    def of(cls, values: Scalars) -> Self:
         """From six scalars [angular; linear]."""
         array = scalars(values)
         return cls(array[:3], array[3:])
 
     @property
-    def array(self) -> Any:
+    def array(self) -> Annotated[Array, "6"]:
         """The six scalars [angular; linear]."""
         return np.concatenate((self.angular, self.linear))
 
@@ -43,7 +43,7 @@ class SpatialVector:
     def __neg__(self) -> Self:
         return type(self)(-self.angular, -self.linear)
 
-    def __mul__(self, scalar: Any) -> Self:
+    def __mul__(self, scalar: Real) -> Self:
         return type(self)(self.angular * scalar, self.linear * scalar)
 
 
@@ -64,6 +64,6 @@ class Motion(SpatialVector):
         a, b = self.angular, self.linear
         return Force(cross(a, force.angular) + cross(b, force.linear), cross(a, force.linear))
 
-    def dot(self, force: Force) -> Any:
+    def dot(self, force: Force) -> Real:
         """The power of a force on this motion."""
-        return self.angular @ force.angular + self.linear @ force.linear
+        return dot(self.angular, force.angular) + dot(self.linear, force.linear)

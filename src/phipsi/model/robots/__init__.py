@@ -1,4 +1,4 @@
-"""Packaged robots: each function builds one, no file needed.
+"""Robots that come with phipsi: each function builds one, without files.
 
 >>> from phipsi.model import robots
 >>> robots.double_pendulum()
@@ -33,7 +33,7 @@ ROBOTS: dict[str, Callable[[], Robot]] = {
     "flexible_joint_arm": flexible_joint_arm,
     "flexible_link_arm": flexible_link_arm,
 }
-"""Every packaged robot by name, with its options at their defaults (chains: a few links)."""
+"""Every robot by the name of its function, with default options (chains: a few links)."""
 
 __all__ = [
     "ROBOTS",

@@ -33,9 +33,9 @@ class _Puma(NamedTuple):
     effort: float
 
 
-# The table of the sources but for what no motion can tell: link 1 has the same inertia about all
-# axes (only the one about its joint is known), and 0.004 kg·m² about the two axes normal to joint 3
-# counts with link 3, not link 2, so that the inertia of each is one a real body can have.
+# The numbers of the sources, with two changes that have no effect on the motion: link 1 has the
+# same inertia about all axes (only the one about its joint is known), and 0.004 kg·m² about the two
+# axes normal to joint 3 are moved from link 2 to link 3, so that real bodies can have the inertias.
 _PUMA560 = (
     _Puma(0.672, 0.0, pi / 2, 0.0, (0.0, 0.0, 0.0), (0.35, 0.35, 0.35),
           200e-6, 62.6111, 1.48e-3, 0.415, (-160, 160), 97.6),
@@ -60,7 +60,18 @@ def puma560() -> Robot:
     table 7. Joint angles are those of the standard Denavit-Hartenberg table, the frame "tool" is
     its last frame, the world its mounting surface, 0.672 m below the shoulder. The armature is the
     motor's inertia times the gear ratio squared, friction the mean of both directions. The sources
-    give no mass for link 1 (no motion on a fixed vertical axis can tell it); it is 0.
+    give no mass for link 1 (it has no effect on a fixed vertical axis); it is 0.
+
+    Returns
+    -------
+    Robot
+        The robot.
+
+    Examples
+    --------
+    >>> import phipsi as pp
+    >>> pp.robots.puma560()
+    <Robot 'puma560': 6 bodies, nq=6, nv=6>
     """
     builder = Builder("puma560")
     parent, outboard = "world", Transform.identity()
@@ -83,9 +94,20 @@ def puma560() -> Robot:
 
 
 def seven_axis_arm() -> Robot:
-    """A seven-axis arm in the manner of space arms, 2.4 m long, stretched along z when neutral.
+    """A seven-axis arm like those of spacecraft, 2.4 m long, stretched along z when neutral.
 
     Shoulder roll, yaw, pitch; elbow pitch; wrist pitch, yaw, roll; frame "tool" at the tip.
+
+    Returns
+    -------
+    Robot
+        The robot.
+
+    Examples
+    --------
+    >>> import phipsi as pp
+    >>> pp.robots.seven_axis_arm()
+    <Robot 'seven_axis_arm': 7 bodies, nq=7, nv=7>
     """
     return limb("seven_axis_arm", [
         Link("shoulder_roll", Z, 6.0, 0.08, (0, 0, 0.20), (-pi, pi), 500, 1.0, 2.0),
@@ -102,7 +124,19 @@ def flexible_joint_arm() -> Robot:
     """A three-axis arm with springs in its gears; frame "tool" at the tip.
 
     Each axis has two hinges: "motorN", driven, turns the rotor (its armature is the motor's inertia
-    times the gear ratio squared); "springN", passive (effort 0), turns the link against the rotor.
+    times the gear ratio squared); "springN", passive (effort 0), turns the link relative to the
+    rotor.
+
+    Returns
+    -------
+    Robot
+        The robot.
+
+    Examples
+    --------
+    >>> import phipsi as pp
+    >>> pp.robots.flexible_joint_arm()
+    <Robot 'flexible_joint_arm': 6 bodies, nq=6, nv=6>
     """
     rows = (  # axis, link mass, link end, gear stiffness, motor effort, limit
         (Z, 8.0, (0.0, 0.0, 0.3), 8e3, 120.0, pi),
@@ -130,9 +164,25 @@ def flexible_joint_arm() -> Robot:
 def flexible_link_arm(segments: int = 4) -> Robot:
     """A two-axis arm of flexible aluminium rods, each lumped into springs; frame "tool" at the tip.
 
-    Each rod (1 m long, 20 mm thick) bends at `segments` passive universal hinges (effort 0) in the
-    middle of as many equal segments, of stiffness E·I / segment length: the static deflection of
-    the tip is that of the beam up to 1 / (4·segments²).
+    Each rod (1 m long, 20 mm thick) is divided into equal segments and bends at passive universal
+    hinges (effort 0) in their middles, whose stiffness is E·I / segment length. The static
+    deflection of the tip is that of the beam up to 1 / (4·segments²).
+
+    Parameters
+    ----------
+    segments : optional
+        The number of segments of each rod.
+
+    Returns
+    -------
+    Robot
+        The robot.
+
+    Examples
+    --------
+    >>> import phipsi as pp
+    >>> pp.robots.flexible_link_arm(2)
+    <Robot 'flexible_link_arm': 6 bodies, nq=10, nv=10>
     """
     at_least("flexible_link_arm", "segments", segments, 1)
     length, radius, density, modulus = 1.0, 0.01, 2700.0, 70e9

@@ -12,8 +12,19 @@ from phipsi.spatial import Transform
 def quadruped() -> Robot:
     """A quadruped of 20 kg: a free trunk and four legs of hip roll, hip pitch and knee.
 
-    Legs "front_left/…" to "hind_right/…", stretched down when neutral, each with a frame
-    "…/foot"; frame "camera" on the trunk.
+    Legs "front_left/…", "front_right/…", "hind_left/…" and "hind_right/…", stretched down when
+    neutral, each with a frame "…/foot"; frame "camera" on the trunk.
+
+    Returns
+    -------
+    Robot
+        The robot.
+
+    Examples
+    --------
+    >>> import phipsi as pp
+    >>> pp.robots.quadruped()
+    <Robot 'quadruped': 13 bodies, nq=19, nv=18>
     """
     builder = Builder("quadruped").body("trunk", **box(11.0, (0.5, 0.25, 0.12)))
     builder.hinge("base", "free", "world", "trunk")
@@ -35,6 +46,17 @@ def humanoid() -> Robot:
 
     Waist and neck of two joints, arms "left/…" and "right/…" and legs of six; frames "left/hand",
     "right/hand", "left/foot", "right/foot" and "head".
+
+    Returns
+    -------
+    Robot
+        The robot.
+
+    Examples
+    --------
+    >>> import phipsi as pp
+    >>> pp.robots.humanoid()
+    <Robot 'humanoid': 29 bodies, nq=35, nv=34>
     """
     builder = Builder("humanoid").body("pelvis", **box(8.0, (0.16, 0.26, 0.14)))
     robot = builder.hinge("base", "free", "world", "pelvis").build()
@@ -57,7 +79,7 @@ def humanoid() -> Robot:
 
 
 def _leg(sign: float) -> Robot:
-    """A humanoid's left leg (sign 1) or right leg (−1)."""
+    """The left leg (sign 1) or right leg (−1) of a humanoid."""
     roll = (-0.4, 0.8) if sign > 0 else (-0.8, 0.4)
     return limb("leg", [
         Link("hip_yaw", Z, 1.0, 0.05, (0, 0, -0.06), (-1.0, 1.0), 90, 10, 0.05),
@@ -70,7 +92,7 @@ def _leg(sign: float) -> Robot:
 
 
 def _arm(sign: float) -> Robot:
-    """A humanoid's left arm (sign 1) or right arm (−1)."""
+    """The left arm (sign 1) or right arm (−1) of a humanoid."""
     roll = (-0.3, 2.8) if sign > 0 else (-2.8, 0.3)
     return limb("arm", [
         Link("shoulder_pitch", Y, 0.9, 0.04, (0, sign * 0.06, 0), (-pi, 1.2), 50, 10, 0.03),
