@@ -130,7 +130,7 @@ def _judged(task: Task, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             for j, X in task.joints.items()
         )
         found[i] = max(misses) <= EPS
-    return found, ((q >= low - 1e-9) & (q <= high + 1e-9)).all(-1)
+    return found, np.all((q >= low - 1e-9) & (q <= high + 1e-9), axis=-1)
 
 
 # ---- tasks --------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ import phipsi as pp
 from benchmarks.gpu.cases import AIMS, OVERHEAD, PEERS, RATIO, SHARE, cases, saved
 from benchmarks.gpu.limits import bandwidth, found, issue_rate, overhead
 from benchmarks.gpu.rates import SAMPLE, Rate, rate
+from phipsi.compile import Dtype
 
 PATH = Path(__file__).with_name("RESULTS.md")
 
@@ -61,7 +62,8 @@ def main() -> None:
 
 def report(cp: Any, folder: Path | None, batch: int) -> Iterator[str]:
     """The page, line by line."""
-    most = {dtype: issue_rate(cp, dtype) for dtype in ("float32", "float64")}
+    dtypes: tuple[Dtype, ...] = ("float32", "float64")
+    most = {dtype: issue_rate(cp, dtype) for dtype in dtypes}
     copied = bandwidth(cp)
     version = cp.cuda.runtime.runtimeGetVersion()
     yield INTRODUCTION.format(
@@ -76,7 +78,7 @@ def report(cp: Any, folder: Path | None, batch: int) -> Iterator[str]:
     yield _row(*["---"] * len(COLUMNS))
     rates: dict[tuple[str, str], Rate] = {}
     for case in cases(folder):
-        for dtype in most:
+        for dtype in dtypes:
             r = rates[case.name, dtype] = rate(cp, case, dtype, batch)
             yield _row(
                 r.name, dtype, f"{r.rate / 1e9:.3g}", f"{r.typical:.0e} ({r.error:.0e})",

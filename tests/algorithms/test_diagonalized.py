@@ -59,7 +59,7 @@ def outboard(robot: pp.Robot) -> np.ndarray:
     return below[np.ix_(owner, owner)]
 
 
-def workless(nu: np.ndarray, C: np.ndarray) -> None:
+def workless(nu: np.ndarray, C: Any) -> None:
     """ν*C = 0, to rounding of ν and C; of ν where C itself is rounding."""
     size = float(np.linalg.norm(nu))
     assert abs(nu @ C) <= 1e-12 * size * max(1e-2 * size, float(np.linalg.norm(C)))
@@ -209,11 +209,13 @@ def test_parts_are_the_papers_closed_forms(seed: int) -> None:
     past, present, future = (matrix(x, dense) for x in closed)
     xi = matrix(o.xi, dense)
     found = pp.diagonal_coriolis(robot, s.q, xi, parts=True, normalized=False)
+    assert isinstance(found, pp.Coriolis)
     close(found.past, past, 1e-8)
     close(found.present, present)
     close(found.future, future)
     D, D_dot = (np.diag(matrix(x, dense)) for x in (o.D, o.D_dot))
     half = pp.diagonal_coriolis(robot, s.q, np.sqrt(D) * xi, parts=True)
+    assert isinstance(half, pp.Coriolis)
     close(half.past, (past - 0.5 * D_dot * xi) / np.sqrt(D), 1e-8)
     close(half.present, present / np.sqrt(D))
     close(half.future, future / np.sqrt(D))
@@ -224,6 +226,7 @@ def test_parts_of_robots_that_lack_them() -> None:
     one = still(random_forest(3, 1, kinds=("spherical",), armature=False))
     s = State(one)
     parts = pp.diagonal_coriolis(one, s.q, s.v, parts=True)
+    assert isinstance(parts, pp.Coriolis)
     close(parts.past, np.zeros(3), 1e-13)
     close(parts.future, np.zeros(3), 1e-13)
     assert np.abs(parts.present).max() > 1e-3

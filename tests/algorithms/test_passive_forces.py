@@ -46,7 +46,7 @@ def test_an_isotropic_spring_of_a_ball_is_conservative() -> None:
 
         def energy(q: np.ndarray) -> float:
             turn = robot.difference(robot.neutral(), q)
-            return 2.5 * turn @ turn
+            return float(2.5 * turn @ turn)
 
         change = (energy(robot.integrate(q, h * v)) - energy(robot.integrate(q, -h * v))) / (2 * h)
         power = pp.passive_forces(robot, q, np.zeros(3)) @ v

@@ -517,10 +517,11 @@ def workless() -> Errors:
     """Zero, over |ν||C_ν|; both roots of D."""
     roots: dict[RootKind, list[Any]]
     roots = {"cholesky": [*unloaded(), *arms()], "symmetric": [forests()[1]]}
-    for root, c in ((root, c) for root, cases in roots.items() for c in cases):
+    pairs: list[tuple[RootKind, Any]] = [(root, c) for root in roots for c in roots[root]]
+    for root, c in pairs:
         nu = pp.total_rates(c.robot, c.q, c.v, root=root)
-        C = pp.diagonal_coriolis(c.robot, c.q, nu, root=root)
-        yield abs(nu @ C) / (np.linalg.norm(nu) * np.linalg.norm(C))
+        C = np.asarray(pp.diagonal_coriolis(c.robot, c.q, nu, root=root))
+        yield float(abs(nu @ C) / (np.linalg.norm(nu) * np.linalg.norm(C)))
 
 
 @DL.item(
@@ -572,6 +573,7 @@ def past_present_future() -> Errors:
     for c in arms():
         xi = c(o.xi)
         found = pp.diagonal_coriolis(c.robot, c.q, xi, normalized=False, parts=True)
+        assert isinstance(found, pp.Coriolis)
         through, plus = c(o.H @ o.psi), c(o.E_phi.T @ o.V)
         yield error(found.past, through @ c(o.P_dot @ o.H.T) @ xi)
         yield error(found.present, -through @ c(o.V_cross.T @ o.M @ o.V))

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import reduce
-from typing import TYPE_CHECKING, Annotated, NamedTuple, TypeVar
+from typing import Annotated, Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -35,9 +35,6 @@ from phipsi.typing import (
     Scalar,
     ScalarLike,
 )
-
-if TYPE_CHECKING:
-    from phipsi.algorithms.grasps import GraspSolution
 
 LOCKED = (
     "the effective inertia does not exist at this configuration: with the closures the frames "
@@ -65,7 +62,23 @@ class ClosedChainSolution(NamedTuple):
     """(…): the smallest scaled pivot of L, at most 1; 0 where rows depend on each other."""
 
 
-Solution = TypeVar("Solution", "ClosedChainSolution", "Captured", "GraspSolution")
+class ClosureForces(Protocol):
+    """A named tuple that says whether the forces of closures are unique."""
+
+    @property
+    def well_posed(self) -> Scalar:
+        """Whether the forces are unique."""
+        ...
+
+    @property
+    def pivot(self) -> Scalar:
+        """The smallest scaled pivot."""
+        ...
+
+    def _replace(self, **fields: Any) -> Any: ...
+
+
+Solution = TypeVar("Solution", bound=ClosureForces)
 
 
 def require_unique(

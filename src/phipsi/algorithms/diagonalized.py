@@ -368,7 +368,7 @@ def diagonal_coriolis(
     parts: bool = False,
     normalized: bool = True,
     root: RootKind = "cholesky",
-) -> JointVector | Any:  # a Coriolis if `parts`, which type checkers cannot know
+) -> JointVector | Coriolis:
     """The Coriolis term C_ν of ν̇ + C_ν = ε, which does no work: ν*C_ν = 0 ([DL] Alg 7.1).
 
     This is [DL] Lemma 7.1. Without normalization it is C_ξ of Dξ̇ + C_ξ = κ, for which

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any, TypeGuard
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -24,7 +24,6 @@ from phipsi.typing import (
     JointVector,
     JointVectorLike,
     ScalarLike,
-    SpatialVectorLike,
 )
 
 
@@ -68,11 +67,6 @@ def tip_force_accelerations(
         return np.zeros(robot.nv)
     x = np.concatenate([np.asanyarray(forces[name]) for name in forces])
     return compute(-(mass.inv @ J(*forces).T), robot, q, x=x)
-
-
-def _by_frame(forces: ExternalForces) -> TypeGuard[Mapping[str, SpatialVectorLike]]:
-    """Whether forces are given as {frame: force}."""
-    return isinstance(forces, Mapping)
 
 
 @program(static=("frames",), joint_space=True)

@@ -65,7 +65,7 @@ def is_traced(x: object) -> bool:
     )
 
 
-def where(condition: Node | ArrayLike, a: Node | ArrayLike, b: Node | ArrayLike) -> Array:
+def where(condition: Real | ArrayLike, a: Real | ArrayLike, b: Real | ArrayLike) -> Array:
     """The elements of a where the condition holds, else those of b; both are computed.
 
     Inside a program this takes the place of `if`, which cannot branch on traced values; outside it

@@ -15,7 +15,7 @@ from phipsi.compile.arrays import Traced, is_traced
 from phipsi.compile.node import Node
 from phipsi.spatial import Pivot
 from phipsi.spatial import rotation as rot
-from phipsi.typing import Array, ArrayLike, Vector3
+from phipsi.typing import Array, ArrayLike, Real, Vector3
 
 Vector = Annotated[Array, "n"]
 Matrix = Annotated[Array, "n n"]
@@ -223,7 +223,7 @@ def rotation_matrix(q: QuaternionLike) -> Annotated[Array, "3 3"]:
     return _result(rot.from_quaternion(_objects(q)))
 
 
-def clip(x: Node | ArrayLike, low: Node | ArrayLike, high: Node | ArrayLike) -> Array:
+def clip(x: Real | ArrayLike, low: Real | ArrayLike, high: Real | ArrayLike) -> Array:
     """The elements of x limited to the range from `low` to `high`.
 
     Parameters

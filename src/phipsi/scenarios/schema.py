@@ -25,7 +25,8 @@ from typing import Annotated, Any, Literal, TypeAlias, get_args
 from phipsi.algorithms.inverse_kinematics.problem import ROWS, RowsName
 from phipsi.control.composition import PathKind
 from phipsi.model import KINDS, Closure, robots
-from phipsi.model.constraints import CONTACTS
+from phipsi.model.constraints import CONTACTS, ContactName
+from phipsi.model.hinges import HingeName
 from phipsi.scenarios.pose_spec import HINGES, POSE, VECTOR, Coordinates, PoseSpec
 from phipsi.scenarios.toml_reader import (
     REST,
@@ -118,7 +119,7 @@ class BodyTable(Member):
     mass: Annotated[float, POSITIVE]
     sides: Annotated[Vector, numbers(3, each=POSITIVE)]
     center: Annotated[Vector, VECTOR] = (0.0, 0.0, 0.0)
-    hinge: Annotated[str, choice(*(kind for kind in KINDS if kind != "weld"))] = "free"
+    hinge: Annotated[HingeName, choice(*(kind for kind in KINDS if kind != "weld"))] = "free"
     parent: Annotated[str, text] = "world"
     axis: Annotated[Vector | None, VECTOR] = None
     lower: Annotated[float | None, number()] = None
@@ -247,7 +248,7 @@ class GraspTable(Table):
 
     a: Annotated[str, text]
     b: Annotated[str, text]
-    contact: Annotated[str, choice(*CONTACTS)] = "rigid"
+    contact: Annotated[ContactName, choice(*CONTACTS)] = "rigid"
     friction: Annotated[float | None, number(0)] = None
     torsion: Annotated[float | None, number(0)] = None
     radius: Annotated[float | None, number(0)] = None

@@ -156,7 +156,8 @@ def _closure(given: ClosureTable, robot: Robot) -> Closure:
             bounds = {key: getattr(given, key) for key in ("friction", "torsion", "radius")}
             bounds = {key: value for key, value in bounds.items() if value is not None}
             return Grasp(given.a, given.b, contact=given.contact, **bounds)
-        return Loop(given.a, given.b, free=given.free, axis=given.axis, pitch=given.pitch)
+        free: Any = given.free  # which `Loop` checks
+        return Loop(given.a, given.b, free=free, axis=given.axis, pitch=given.pitch)
 
 
 def known_frame(robot: Robot, name: str, at: At) -> str:
