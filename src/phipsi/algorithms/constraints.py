@@ -93,7 +93,7 @@ def require_unique(
             f"{result.pivot:.1e}), so their forces are not unique; leave more free, or pass "
             "strict=False to have one of the solutions and its residual"
         )
-    return result._replace(well_posed=well_posed)
+    return result._replace(well_posed=well_posed)  # pyright: ignore[reportPrivateUsage] named tuples
 
 
 @program(static=("loops",), joint_space=True, verify=require_unique)

@@ -187,7 +187,7 @@ def _about(arrays: dict[str, Array]) -> dict[str, Any]:
 def _words(about: Mapping[str, Any], key: str) -> list[str]:
     """A list of texts in the JSON of a file."""
     words: Any = about.get(key)
-    listed: list[Any] = words if isinstance(words, list) else [None]
+    listed: list[Any] = [*words] if isinstance(words, list) else [None]
     texts = [word for word in listed if isinstance(word, str)]
     if len(texts) < len(listed):
         raise TrajectoryError(f"its list of {key} is {quoted(about.get(key))}, needs texts")
