@@ -299,16 +299,22 @@ def test_interruption_keeps_what_was_computed():
 @pytest.mark.skipif(
     threading.current_thread() is not threading.main_thread(), reason="signals need it"
 )
-def test_control_c_in_the_middle_of_it():
+def test_control_c_in_the_middle_of_it(interruptible: None):
     signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(signal.SIGINT))
-    robot = pp.robots.double_pendulum()
-    pp.simulate(robot, [1.0, 0.0], duration=0.1)
-    signal.setitimer(signal.ITIMER_REAL, 0.5, 3.0)  # again, should a destructor swallow the first
+    started: list[float] = []
+
+    def started_now(done: float) -> None:
+        if not started:  # again after 3 s, should a destructor swallow the first
+            signal.setitimer(signal.ITIMER_REAL, 0.1, 3.0)
+        started.append(done)
+
     try:
         with pytest.raises(pp.Interrupted):
-            pp.simulate(robot, [1.0, 0.0], duration=1e5, dt=1e-3)
+            robot = pp.robots.double_pendulum()
+            pp.simulate(robot, [1.0, 0.0], duration=1e5, dt=1e-3, progress=started_now)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0.0)
+    assert started and started[-1] < 1.0
 
 
 def test_progress_runs_to_one():
