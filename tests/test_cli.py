@@ -426,7 +426,11 @@ def test_errors_are_one_sentence(
 
 def test_module_and_script_agree(tmp_path: Path):
     (tmp_path / "broken.urdf").write_text("<robot name='r'><link></robot>")
-    for arguments in (["--version"], ["info", "space_amr"], ["info", str(tmp_path / "broken.urdf")]):
+    for arguments in (
+        ["--version"],
+        ["info", "space_amr"],
+        ["info", str(tmp_path / "broken.urdf")],
+    ):
         alone, here = shell(*arguments), invoke(*arguments)
         assert (alone.returncode, alone.stdout) == (here.exit_code, here.stdout)
         assert alone.stderr == here.stderr
