@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from phipsi.programs import compiled, shortcut
 from tests import declared_types
 
 settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True, max_examples=44)
@@ -20,6 +21,7 @@ settings.register_profile("explore", deadline=None, print_blob=True, max_example
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 os.environ.setdefault("PHIPSI_VERIFY", "1")
 declared_types.install()
+compiled.CACHED = shortcut.KEPT = 16  # of the thousands of robots here few are met again
 
 
 CACHE_LIMIT = 1 << 30

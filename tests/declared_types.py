@@ -14,6 +14,7 @@ import sys
 import types
 from collections.abc import Callable, Iterator, Mapping
 from typing import Annotated, Any, Union, get_args, get_origin
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from beartype.door import is_bearable
@@ -121,7 +122,9 @@ def _fields(owner: type) -> dict[str, Any]:
 
 def _kind(x: Any) -> Any:
     """What is the same of values that are checked in the same way."""
-    if isinstance(x, (str, Robot)):
+    if isinstance(x, Robot):
+        return (Robot, *(getattr(x, n) for n in ROBOT_SIZES))  # the robot itself would be kept
+    if isinstance(x, str):
         return x
     if isinstance(x, (list, tuple)):
         return (type(x), *map(_kind, x))
@@ -162,15 +165,17 @@ def install() -> None:
 
 
 def _programs() -> None:
-    run, known = CompiledFunction.__call__, {}
+    run = CompiledFunction.__call__
+    known: WeakKeyDictionary[CompiledFunction[..., Any], Declared] = WeakKeyDictionary()
 
     @functools.wraps(run)
     def call(self: CompiledFunction[..., Any], *args: Any, **kwargs: Any) -> Any:
         result = run(self, *args, **kwargs)
         if current() is None and self.function.__module__.startswith("phipsi."):
-            if self not in known:
-                known[self] = Declared(self.name, self, batched=self.verify is None)
-            known[self].check(args, kwargs, result)
+            declared = known.get(self)
+            if declared is None:
+                declared = known[self] = Declared(self.name, self, batched=self.verify is None)
+            declared.check(args, kwargs, result)
         return result
 
     CompiledFunction.__call__ = call
