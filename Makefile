@@ -18,7 +18,7 @@ demo: .venv/.core ## let a free-flying arm reach, and write figures and a report
 test validation: export PYTHONDONTWRITEBYTECODE :=
 
 test: .venv/.dev ## run the tests (3 minutes on two cores, twice that the first time)
-	@$(BIN)/python -m pytest -q -n auto
+	@$(BIN)/python -m pytest -q -n auto --dist worksteal
 
 validation: .venv/.dev ## run the long checks (an hour), and write docs/validation.md
 	@$(BIN)/python -m tests.validation

@@ -4,6 +4,7 @@ The default is deterministic, so that a failure in CI is the same failure here;
 `HYPOTHESIS_PROFILE=explore` searches further, with new examples each time.
 """
 
+import gc
 import os
 import signal
 import tempfile
@@ -36,6 +37,12 @@ def pytest_configure(config: pytest.Config) -> None:
     folder.chmod(0o700)  # else it would not be trusted under a umask of 002
     os.environ["PHIPSI_CACHE_DIR"] = str(folder)
     os.environ["PHIPSI_CACHE_SIZE"] = str(CACHE_LIMIT)
+
+
+def pytest_collection_finish() -> None:
+    """What has been imported stays: the garbage collector need not look at it again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture

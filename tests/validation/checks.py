@@ -92,7 +92,17 @@ def tests(**environment: str) -> Callable[[Tell], Result]:
         tell(" ".join(f"{name}={value}" for name, value in environment.items()) or "pytest")
         with tempfile.TemporaryDirectory() as folder:
             written = Path(folder) / "tests.xml"
-            command = [sys.executable, "-m", "pytest", "-q", "-n", "auto", f"--junitxml={written}"]
+            command = [
+                sys.executable,
+                "-m",
+                "pytest",
+                "-q",
+                "-n",
+                "auto",
+                "--dist",
+                "worksteal",
+                f"--junitxml={written}",
+            ]
             done = subprocess.run(command, env={**os.environ, **environment}, cwd=ROOT)
             if not written.exists():
                 return Result(0, (f"pytest ended with {done.returncode}",))
