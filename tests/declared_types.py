@@ -17,6 +17,7 @@ from typing import Annotated, Any, Union, get_args, get_origin
 from weakref import WeakKeyDictionary
 
 import numpy as np
+from beartype import BeartypeConf
 from beartype.door import is_bearable
 
 from phipsi.compile import as_host_array, current, on_device
@@ -27,6 +28,10 @@ from phipsi.typing import Shape, axes
 
 PACKAGES = ("phipsi", *(f"phipsi.{p}" for p in ("control", "interop", "scenarios", "simulation")))
 EXTRAS = ("jax", "torch")
+WARNING = ("Builder.build", "rebase")
+"""Functions that warn at the line that calls them: a wrapper would be that line."""
+TOWER = BeartypeConf(is_pep484_tower=True)
+"""An int is a float, as for type checkers."""
 
 
 class Declared:
@@ -74,8 +79,9 @@ class Declared:
     ) -> list[tuple[int, ...]]:
         """The batches of the arrays in a value that is of the declared type."""
         value = as_host_array(value) if on_device(value) else value
-        shape = axes(hint)
-        fits = is_bearable(value, hint) or (shape == () and isinstance(value, np.generic))
+        value = value.item() if isinstance(value, np.generic) and axes(hint) is None else value
+        scalar = axes(hint) == () and isinstance(value, np.generic)
+        fits = scalar or _is_of(value, hint)
         assert hint is None or fits, f"{self.name}: {what} is {value!r}, declared {hint}"
         return [
             self._batch(where, x, declared, sizes)
@@ -102,7 +108,7 @@ def _arrays(what: str, value: Any, hint: Any) -> Iterator[tuple[str, Any, Shape]
     for member in members:
         shape, inner = axes(member), getattr(member, "__origin__", object)
         if get_origin(member) is Annotated and shape is not None:
-            if is_bearable(value, inner) and not _are_names(value):
+            if _is_of(value, inner) and not _are_names(value):
                 yield what, value, shape
                 return
         elif get_origin(member) is not None and isinstance(value, Mapping):
@@ -120,12 +126,19 @@ def _fields(owner: type) -> dict[str, Any]:
     return {n: eval(h, names) if isinstance(h, str) else h for n, h in hints.items()}
 
 
+def _is_of(value: Any, hint: Any) -> bool:
+    """Whether a value is of a type. Tuples have no `__reversed__`, which type checkers think."""
+    if is_bearable(value, hint, conf=TOWER):
+        return True
+    return type(value) is tuple and is_bearable(list(value), hint, conf=TOWER)
+
+
 def _kind(x: Any) -> Any:
     """What is the same of values that are checked in the same way."""
-    if isinstance(x, Robot):
-        return (Robot, *(getattr(x, n) for n in ROBOT_SIZES))  # the robot itself would be kept
     if isinstance(x, str):
         return x
+    if isinstance(x, Robot):
+        return Robot, *(getattr(x, size) for size in ROBOT_SIZES)
     if isinstance(x, (list, tuple)):
         return (type(x), *map(_kind, x))
     if isinstance(x, Mapping):
@@ -135,7 +148,7 @@ def _kind(x: Any) -> Any:
 
 def _are_names(value: Any) -> bool:
     return isinstance(value, str) or (
-        isinstance(value, (list, tuple)) and any(isinstance(x, str) for x in value)
+        isinstance(value, (list, tuple)) and all(isinstance(x, str) for x in value)
     )
 
 
@@ -157,6 +170,8 @@ def install() -> None:
     """Check every call from now on."""
     _programs()
     for name, function in _public_functions():
+        if name in WARNING:
+            continue
         new = checked(name, function)
         for module in [m for n, m in sys.modules.items() if n.partition(".")[0] == "phipsi"]:
             for attribute, value in list(vars(module).items()):
@@ -192,5 +207,6 @@ def _public_functions() -> Iterator[tuple[str, types.FunctionType]]:
             elif isinstance(value, type) and value not in seen:
                 seen.add(value)
                 for attribute, method in list(vars(value).items()):
-                    if isinstance(method, types.FunctionType) and not attribute.startswith("_"):
-                        setattr(value, attribute, checked(f"{name}.{attribute}", method))
+                    own, qualified = not attribute.startswith("_"), f"{name}.{attribute}"
+                    if isinstance(method, types.FunctionType) and own and qualified not in WARNING:
+                        setattr(value, attribute, checked(qualified, method))

@@ -5,15 +5,19 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 import phipsi
-from phipsi.cli import app, bench, demo, doctor, peers
+from phipsi.cli import app, bench, choices, demo, doctor, peers
 from phipsi.cli.lookup import programs
+from phipsi.model import urdf
+from phipsi.operators.writing.explain import LANGUAGES, Explanation
 from phipsi.operators.writing.parser import parse
+from phipsi.programs.program import Stage
 
 COMMANDS = ("demo", "info", "robots", "explain", "show", "bench", "doctor", "cache")
 LINK = """<link name="{name}"><inertial><mass value="2"/><origin xyz="0 0 1"/>
@@ -140,6 +144,13 @@ def example_of(command: str) -> list[str]:
 @pytest.mark.parametrize("command", [name for name in COMMANDS if name != "demo"])
 def test_every_help_has_an_example_that_works(command: str, quick: None):
     assert invoke(command, *example_of(command)).exit_code == 0
+
+
+def test_choices_are_those_of_the_library():
+    assert get_args(choices.Base) == get_args(urdf.Base)
+    assert get_args(choices.Stage) == get_args(Stage)
+    assert get_args(choices.Language) == tuple(LANGUAGES)
+    assert all(hasattr(Explanation, form) for form in get_args(choices.Format))
 
 
 def test_show_prints_what_python_does():

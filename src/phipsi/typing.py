@@ -49,8 +49,16 @@ class NestedSequence(Protocol[T_co]):
     def __contains__(self, x: object, /) -> bool: ...
     def __iter__(self, /) -> Iterator[T_co | NestedSequence[T_co]]: ...
     def __reversed__(self, /) -> Iterator[T_co | NestedSequence[T_co]]: ...
+    def count(self, value: Any, /) -> int:
+        """As of a list."""
+        ...
+
+    def index(self, value: Any, /) -> int:
+        """As of a list."""
+        ...
 
 
+@runtime_checkable
 class TracedReal(Protocol):
     """A number that records what is done to it: `phipsi.compile.Node`."""
 
@@ -69,6 +77,7 @@ class TracedReal(Protocol):
     def __gt__(self, other: Any, /) -> Any: ...
     def __le__(self, other: Any, /) -> Any: ...
     def __ge__(self, other: Any, /) -> Any: ...
+    def __float__(self) -> float: ...
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any: ...
 
 
@@ -78,7 +87,9 @@ Real: TypeAlias = float | TracedReal
 Array: TypeAlias = NDArray[Any]
 """An array of numbers, which may be traced."""
 
-ArrayLike: TypeAlias = Array | SupportsArray | float | NestedSequence[float | SupportsArray]
+ArrayLike: TypeAlias = (
+    Array | SupportsArray | float | NestedSequence[float] | NestedSequence[SupportsArray]
+)
 """Numbers: an array of any library, nested lists, or one number."""
 
 # ---- results ------------------------------------------------------------------------------------

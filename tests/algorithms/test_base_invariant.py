@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import phipsi as pp
+from phipsi.conventions import Reference
 from phipsi.operators.algebra.symbols import H, mass, phi
 from phipsi.operators.dense import matrix, system
 from phipsi.sweeps.messages import scheduled
@@ -75,7 +76,7 @@ def test_dynamics_solve_the_equations_of_motion(seed: int) -> None:
 
 
 @pytest.mark.parametrize("reference", ["world", "aligned"])
-def test_references_of_link_accelerations(reference: str) -> None:
+def test_references_of_link_accelerations(reference: Reference) -> None:
     robot = flyer(5, 4)
     s = State(robot)
     local = pp.link_accelerations(robot, s.q, s.v, s.tau)

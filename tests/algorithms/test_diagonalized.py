@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 
 import phipsi as pp
+from phipsi.algorithms.mass_matrix import Factor
 from phipsi.operators.algebra import symbols as o
 from phipsi.operators.dense import matrix, system
 from phipsi.spatial import Pivot
@@ -115,8 +116,11 @@ def test_round_trips_energy_and_power(robot: pp.Robot, form: dict[str, Any]) -> 
 def test_the_lower_root_is_that_of_the_square_root_product() -> None:
     robot = random_forest(5, 5)
     s = State(robot)
-    for program, factor in ((pp.applied_moments, "m"), (pp.total_rates, "m*"),
-                            (pp.working_moments, "l"), (pp.joint_rates, "l*")):  # fmt: skip
+    programs: dict[Factor, Any] = {
+        "m": pp.applied_moments, "m*": pp.total_rates,
+        "l": pp.working_moments, "l*": pp.joint_rates,
+    }  # fmt: skip
+    for factor, program in programs.items():
         expected = pp.mass_matrix_sqrt_product(robot, s.q, s.w, factor=factor)
         close(program(robot, s.q, s.w), expected, 1e-12)
 

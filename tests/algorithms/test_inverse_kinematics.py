@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -13,6 +13,7 @@ from scipy.spatial.transform import Rotation
 
 import phipsi as pp
 from phipsi.algorithms.inverse_kinematics.newton import descend
+from phipsi.algorithms.inverse_kinematics.problem import ROWS, RowsName
 from tests.model.urdf_files import URDFS
 from tests.zoo import MOVING, close, forests, random_forest
 
@@ -538,6 +539,10 @@ def test_the_module_is_not_hidden_by_the_function() -> None:
     from phipsi.algorithms.inverse_kinematics import search
 
     assert search.inverse_kinematics is pp.inverse_kinematics
+
+
+def test_every_choice_of_rows_has_a_name_that_type_checkers_know() -> None:
+    assert tuple(ROWS) == get_args(RowsName)
 
 
 @pytest.mark.parametrize(("q0", "words"), [(np.zeros(6), "q0 has shape"), ([np.nan] * 7, "finite")])

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import phipsi as pp
+from phipsi.conventions import Reference
 from phipsi.operators.algebra.symbols import D, E_phi, H, I, K, M, P, P_plus, mass, phi, psi
 from phipsi.operators.dense import matrix, system
 from tests.zoo import MOVING, State, close, forests, random_builder, random_forest
@@ -170,10 +171,11 @@ def test_jacobians_map_and_their_derivatives_differentiate(robot: pp.Robot) -> N
         J = pp.jacobian(robot, s.q, "tool", reference=reference)
         rate = pp.jacobian_derivative(robot, s.q, s.v, "tool", reference=reference)
         close(J @ s.v, pp.frame_velocity(robot, s.q, s.v, "tool", reference=reference))
-        numeric = along(
-            robot, s, lambda q, v, r=reference: pp.jacobian(robot, q, "tool", reference=r)
-        )
-        close(rate, numeric, 1e-6)
+
+        def jacobian(q: Any, v: Any, reference: Reference = reference) -> Any:
+            return pp.jacobian(robot, q, "tool", reference=reference)
+
+        close(rate, along(robot, s, jacobian), 1e-6)
 
 
 @law
@@ -185,8 +187,12 @@ def test_velocities_and_accelerations_are_derivatives_of_poses(robot: pp.Robot) 
         twist = np.linalg.inv(X) @ Xd
         close(V, [twist[2, 1], twist[0, 2], twist[1, 0], *twist[:3, 3]], 1e-6)
     for reference in ("local", "world"):
-        numeric = along(robot, s, lambda q, v, r=reference: pp.velocities(robot, q, v, reference=r))
-        close(pp.accelerations(robot, s.q, s.v, s.a, reference=reference), numeric, 1e-6)
+
+        def velocities(q: Any, v: Any, reference: Reference = reference) -> Any:
+            return pp.velocities(robot, q, v, reference=reference)
+
+        found = pp.accelerations(robot, s.q, s.v, s.a, reference=reference)
+        close(found, along(robot, s, velocities), 1e-6)
     classical = pp.accelerations(robot, s.q, s.v, s.a, reference="aligned", classical=True)
     numeric = along(robot, s, lambda q, v: pp.velocities(robot, q, v, reference="aligned"))
     close(classical, numeric, 1e-6)

@@ -129,7 +129,7 @@ def test_only_the_singular_row_of_a_batch_has_no_bias_and_not_a_number_is_no_sin
     assert pp.operational_bias(robot, q[:0], v[:0], "tool").shape == (0, 6)
     assert np.isnan(pp.operational_inertia(robot, np.full(6, np.nan), "tool")).all()
     with pytest.raises(TypeError, match="needs the name of a frame"):
-        pp.operational_inertia(robot, q[1], 5)
+        pp.operational_inertia(robot, q[1], 5)  # type: ignore[arg-type]
     assert (pp.impact(robot, q[1], {}) == 0.0).all()
     tiny = pp.operational_inertia(pp.robots.double_pendulum(), [0.3, 0.4], "tool", damping=1e-6)
     assert np.isfinite(tiny).all()

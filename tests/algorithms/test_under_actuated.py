@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 
 import phipsi as pp
+from phipsi.conventions import Reference
 from phipsi.operators.algebra import symbols as o
 from phipsi.operators.algebra.system import WEIGHTS
 from phipsi.operators.dense import matrix, system
@@ -620,7 +621,7 @@ def test_blocks_and_jacobians_by_elimination(robot: pp.Robot) -> None:
 
 @references
 @pytest.mark.parametrize("robot", [ROBOTS["tree"], ROBOTS["bare"]], ids=["tree", "bare"])
-def test_references(robot: pp.Robot, reference: str) -> None:
+def test_references(robot: pp.Robot, reference: Reference) -> None:
     """J_G = J_a + J_pJ_D in every reference."""
     s = State(robot, (2,))
     J = pp.jacobian(robot, s.q, FRAME, reference=reference)
@@ -670,9 +671,12 @@ def test_frame_accelerations_are_derivatives_of_velocities(robot: pp.Robot) -> N
     s = State(robot)
     frames = ("tool", FRAME)
     for frame in frames:
-        for reference, classical in (("local", False), ("world", False), ("aligned", True)):
+        views: dict[Reference, bool] = {"local": False, "world": False, "aligned": True}
+        for reference, classical in views.items():
 
-            def velocity(q: Any, v: Any, frame: str = frame, reference: str = reference) -> Any:
+            def velocity(
+                q: Any, v: Any, frame: str = frame, reference: Reference = reference
+            ) -> Any:
                 return pp.frame_velocity(robot, q, v, frame, reference=reference)
 
             found = pp.frame_acceleration(
@@ -695,10 +699,11 @@ def test_frame_accelerations_are_derivatives_of_velocities(robot: pp.Robot) -> N
     ids=ROBOTS,
 )
 def test_accelerations_are_linear_in_the_active_ones(
-    robot: pp.Robot, reference: str, classical: bool
+    robot: pp.Robot, reference: Reference, classical: bool
 ) -> None:
     """α = J_Gβ̇_a + drift and β̇_p = J_Dβ̇_a + drift, the motion by dense elimination."""
-    s, frame, seen = State(robot), FRAME, {"reference": reference}
+    s, frame = State(robot), FRAME
+    seen: dict[str, Reference] = {"reference": reference}
     unread = np.where(s.active, np.nan, s.tau)
     drift = pp.drift_accelerations(
         robot, s.q, s.v, unread, frame, s.active, external=s.external, classical=classical, **seen

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 import phipsi as pp
-from phipsi.compile import ArraySpec, Kernel, Structure, Tracer, cuda
+from phipsi.compile import ArraySpec, Dtype, Kernel, Structure, Tracer, cuda
 from phipsi.compile.ops import OPS
 from phipsi.model import KINDS
 
@@ -245,7 +245,8 @@ def check_special(cp: Any) -> None:
     results = Structure(tuple(ArraySpec(op, (1,)) for op in OPS), tuple)
     numbers_ = (0.0, -0.0, 1.0, -1.0, np.nan, np.inf, -np.inf, 1e30, -1e-30, 1e6, -0.5, 1e-40)
     given = np.array(np.meshgrid(numbers_, numbers_, [0.3, np.nan])).reshape(3, -1).T
-    for dtype, ulp in (("float64", 2.0**-52), ("float32", 2.0**-23)):
+    rounding: dict[Dtype, float] = {"float64": 2.0**-52, "float32": 2.0**-23}
+    for dtype, ulp in rounding.items():
         here, there = (
             Kernel("ops", graph, (("x", ArraySpec("x", (3,))),), results, dtype, backend)
             for backend in ("numpy", "cuda")
@@ -425,7 +426,8 @@ def check_accuracy(cp: Any) -> None:
         here = pp.forward_dynamics.compile(robot, backend="numpy")
         exact = here(*(x.astype(np.float64) for x in values))
         numpy = pp.forward_dynamics.compile(robot, backend="numpy", dtype="float32")(*values)
-        found = pp.forward_dynamics(robot, *map(cp.asarray, values)).get()
+        device: Any = pp.forward_dynamics(robot, *map(cp.asarray, values))
+        found = device.get()
         scale = np.abs(exact).max(-1, keepdims=True)
         errors = [np.median(np.abs(x - exact) / scale) for x in (found, numpy)]
         print(f"  {robot.name}: median {errors[0]:.1e}, the interpreter's {errors[1]:.1e}")

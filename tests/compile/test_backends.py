@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import numpy as np
 import pytest
 
 import phipsi as pp
-from phipsi.compile import BACKENDS, Graph, Recalled
+from phipsi.compile import BACKENDS, BackendName, Graph, Recalled
 from phipsi.compile.backend import Backend, Executable
 from phipsi.compile.interpret import run
 from phipsi.compile.signature import Signature
@@ -51,6 +53,10 @@ class Mirror(Backend):
 @pytest.fixture(autouse=True)
 def mirror(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(BACKENDS, "mirror", Mirror())
+
+
+def test_the_type_of_names_lists_the_table() -> None:
+    assert {*get_args(BackendName), "mirror"} == set(BACKENDS)
 
 
 def test_a_row_is_all_that_a_new_backend_needs() -> None:

@@ -23,6 +23,7 @@ import pytest
 import phipsi as pp
 from phipsi.compile import (
     ArraySpec,
+    Dtype,
     Graph,
     Kernel,
     Structure,
@@ -86,7 +87,7 @@ def same(xs: list[np.ndarray], ys: list[np.ndarray]) -> None:
         assert a == b
 
 
-def kernel(g: Graph, threads: int | None = None, dtype: str = "float64") -> Kernel:
+def kernel(g: Graph, threads: int | None = None, dtype: Dtype = "float64") -> Kernel:
     leaves = tuple(ArraySpec(name, (n,)) for name, n in g.inputs)
     named = tuple((leaf.name, leaf) for leaf in leaves)
     out = tuple(ArraySpec(name, (len(nodes),)) for name, nodes in g.outputs)

@@ -84,7 +84,7 @@ def test_formulas_equal_kernels(program: Any, robot: pp.Robot, how: dict[str, An
     kernel = program.compile(robot, backend="numpy", **given)
     rng = np.random.default_rng(1)
     q, v = robot.random_state(1)
-    values = {leaf.name: rng.normal(size=leaf.shape) for leaf in kernel._leaves}
+    values = {leaf.name: rng.normal(size=leaf.shape) for leaf in kernel._inputs}
     values |= {name: x for name, x in (("q", q), ("v", v)) if name in values}
     wanted = kernel(**values)
     assert type(results) is not tuple or isinstance(wanted, tuple)

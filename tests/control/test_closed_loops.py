@@ -10,6 +10,7 @@ from scipy.integrate import cumulative_simpson
 
 import phipsi as pp
 from phipsi import control as c
+from phipsi.control.diagonal import Attitude
 from tests.zoo import close
 
 HOME = np.array((0.2, 0.6, -0.8, 0.3, 0.9, -0.2))
@@ -54,7 +55,9 @@ def test_pose_feedback_reaches_from_fifty_starts_and_its_lyapunov_function_never
 
 
 @pytest.mark.parametrize("attitude", ["axes", "geodesic"])
-def test_half_a_turn_away_the_papers_law_rests_and_the_geodesic_one_does_not(attitude: str) -> None:
+def test_half_a_turn_away_the_papers_law_rests_and_the_geodesic_one_does_not(
+    attitude: Attitude,
+) -> None:
     robot = pp.robots.puma560()
     goal = pp.frame_pose(robot, HOME, "tool")
     goal[:3, :2] *= -1.0  # about its own z

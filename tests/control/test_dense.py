@@ -10,6 +10,7 @@ import pytest
 import phipsi as pp
 from phipsi import control as c
 from phipsi.control import pose_path
+from phipsi.control.tasks import Rows
 from tests.zoo import State, close
 
 K, B = 30.0, 7.0
@@ -118,7 +119,8 @@ def test_operational_space() -> None:
     x = Dense(pp.robots.seven_axis_arm())
     J, inverse = x.J, np.linalg.inv(x.M)
     pull = x.M @ (10.0 * (x.target - x.q) - 5.0 * x.v)
-    for rows, part in (("pose", slice(0, 6)), ("linear", slice(3, 6))):
+    chosen: list[tuple[Rows, slice]] = [("pose", slice(0, 6)), ("linear", slice(3, 6))]
+    for rows, part in chosen:
         law = c.operational_space(
             x.robot, x.q, x.v, *x.path, posture=x.target, rows=rows, stiffness=K, damping=B
         )
@@ -166,10 +168,11 @@ def freely(x: Dense, held: np.ndarray, frame: str) -> tuple[np.ndarray, np.ndarr
 def test_resolved_acceleration_for_any_active_set() -> None:
     x = Dense(pp.robots.space_arm(panels=True))
     robot, q, v = x.robot, x.q, x.v
-    for lost, locked, rows in (
+    cases: list[tuple[list[str], list[str], Rows]] = [
         ([], [], "pose"), (["elbow_pitch"], [], "linear"), ([], ["wrist_yaw"], "linear"),
         (["shoulder_roll"], ["wrist_pitch"], "linear"),
-    ):  # fmt: skip
+    ]  # fmt: skip
+    for lost, locked, rows in cases:
         driven = robot.driven & ~robot.mask(*lost, *locked)
         held = driven | robot.mask(*locked)
         part = slice(0, 6) if rows == "pose" else slice(3, 6)

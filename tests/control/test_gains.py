@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
 
 import phipsi as pp
 from phipsi import control as c
+from phipsi.control.tasks import ROWS, Rows
 from tests.simulation.machines import STEP
 
 PUMA, SPACE = pp.robots.puma560(), pp.robots.space_arm()
@@ -98,3 +99,7 @@ def test_gains_are_checked_before_anything_is_simulated():
             robot, [0.0, 0.0], None, c.pd_gravity, **STEP,
             parameters={"target": np.zeros(2), "stiffness": -3.0},
         )  # fmt: skip
+
+
+def test_every_name_of_rows_is_in_the_table() -> None:
+    assert get_args(Rows) == tuple(ROWS)

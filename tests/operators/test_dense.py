@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import phipsi as pp
+from phipsi.algorithms.mass_matrix import Factor
 from phipsi.operators.algebra.expression import IdentityOperator, Leaf
 from phipsi.operators.algebra.spaces import JOINT_RATES, SCALARS
 from phipsi.operators.algebra.symbols import (
@@ -115,7 +116,8 @@ def test_the_mass_matrix_and_its_factors(robot: pp.Robot) -> None:
     close(dense, pp.mass_matrix(robot, q), 1e-13)
     close(matrix(mass.inv, x), pp.mass_matrix_inverse(robot, q), scale)
     close(matrix(mass.logdet, x), pp.mass_matrix_logdet(robot, q), 1e-12)
-    for factor, expression in (("m", m), ("m*", m.T), ("l", l), ("l*", l.T)):
+    factors: dict[Factor, Any] = {"m": m, "m*": m.T, "l": l, "l*": l.T}
+    for factor, expression in factors.items():
         ours = pp.mass_matrix_sqrt_product(robot, q, unit, factor=factor).T
         close(matrix(expression, x), ours, scale)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -12,8 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import phipsi as pp
+from phipsi.operators.algebra.derivation import CONDITIONS, Condition
 from phipsi.operators.algebra.expression import Expression
 from phipsi.operators.algebra.formula import Equality, Name, Operator
+from phipsi.operators.algebra.services import Language
 from phipsi.operators.algebra.spaces import SCALARS
 from phipsi.operators.algebra.symbols import *
 from phipsi.operators.algebra.symbols import rates as symbols_of_rates
@@ -21,7 +23,7 @@ from phipsi.operators.dense import System, matrix, system
 from phipsi.operators.lowering.program import as_program
 from phipsi.operators.lowering.recursions import RECURSIONS
 from phipsi.operators.writing.document import Latex, Text
-from phipsi.operators.writing.explain import Explanation, explain
+from phipsi.operators.writing.explain import LANGUAGES, Explanation, explain
 from phipsi.operators.writing.glossary import prose
 from phipsi.operators.writing.parser import parse
 from phipsi.operators.writing.pseudocode import GIVEN, Pseudocode
@@ -85,6 +87,11 @@ def recursion(x: str, **how: Any) -> list[str]:
 RICCATI = "P = M + Σ_c φ_c P⁺_c φ_c*,  D = H P H* + A,  G = P H* D⁻¹,  P⁺ = P − G H P"
 INWARD = "tip → base, for each body k (gather over its children c)"
 OUTWARD = "base → tip, for each body k with parent p; at the world λ = 0"
+
+
+def test_the_types_of_names_list_the_names_in_the_tables():
+    assert get_args(Language) == tuple(LANGUAGES)
+    assert get_args(Condition) == tuple(CONDITIONS)
 
 
 def test_the_inverse_of_the_mass_matrix_is_the_papers_algorithm():

@@ -13,6 +13,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import phipsi as pp
+from phipsi.algorithms.mass_matrix import Factor
 from phipsi.operators import *
 from phipsi.operators import Equation, Expression, SpaceError, parse
 from phipsi.operators.algebra.expression import Inverse, walk
@@ -221,7 +222,7 @@ def test_algorithms_are_their_expressions(name: str, robot: pp.Robot) -> None:
 
 
 @pytest.mark.parametrize("factor", ["m", "m*", "l", "l*"])
-def test_roots_are_their_expressions(factor: str) -> None:
+def test_roots_are_their_expressions(factor: Factor) -> None:
     robot = random_forest(8, 6)
     s = State(robot, (3,))
     program, written = pp.mass_matrix_sqrt_product, by_hand.mass_matrix_sqrt_product
@@ -395,7 +396,7 @@ def test_errors() -> None:
     with pytest.raises(LoweringError, match="no identity removes the inverse of"):
         (mass + D).inv.on(robot, q)
     with pytest.raises(TypeError, match=r"expression\.on\(robot, q\) @ array"):
-        _ = mass @ np.ones(6)
+        _ = mass @ np.ones(6)  # pyright: ignore[reportOperatorIssue] # refused
     with pytest.raises(LoweringError, match="has no recursion in this version"):
         mass_at("link2").on(robot, q)
     with pytest.raises(ValueError, match="Ṗ depends on the motion: pass the joint rates v"):
@@ -459,7 +460,7 @@ def test_what_is_wrong_is_said_in_one_sentence() -> None:
         (lambda: psi_p_tilde.on(ARM, q), ValueError, "needs to know which joints are active"),
         (lambda: P_p_plus.explain(ARM), ValueError, "needs to know which joints are active"),
         (lambda: mass_pp.program(), ValueError, "needs to know which joints are active"),
-        (lambda: mass_pp.program(active=["joint1"]), ValueError, "needs truth values"),
+        (lambda: mass_pp.program(active=["joint1"]), ValueError, "needs truth values"),  # type: ignore[arg-type]
         (lambda: mass_pp.program(active=[True])(ARM, q, []), ValueError, "1 truth values, needs 6"),
         (lambda: mass_pp.on(ARM, q, active=5), TypeError, "needs 6 truth values or names"),
         (lambda: mass_pp.on(ARM, q, active=[0, 1]), ValueError, "needs 6 truth values"),
@@ -475,9 +476,9 @@ def test_what_is_wrong_is_said_in_one_sentence() -> None:
         (lambda: mass.on(ARM, q).matvec(np.ones(5)), ValueError, "takes a vector of 6"),
         (lambda: np.nan * mass, TypeError, "a finite number, not by nan"),
         (lambda: mass / 0, ZeroDivisionError, "𝓜 / 0"),
-        (lambda: D ** "x", TypeError, "whole powers"),
-        (lambda: H @ "phi", TypeError, "text is read by"),
-        (lambda: 1 - H, TypeError, "a number is 2 \\* I"),
+        (lambda: D ** "x", TypeError, "whole powers"),  # type: ignore[operator]
+        (lambda: H @ "phi", TypeError, "text is read by"),  # type: ignore[operator]
+        (lambda: 1 - H, TypeError, "a number is 2 \\* I"),  # type: ignore[operator]
         (lambda: Equation("T", "mass"), TypeError, "read text by Equation.parse"),  # type: ignore[arg-type]
         (lambda: parse(5), TypeError, "needs a text"),  # type: ignore[arg-type]
         (lambda: (J("world") @ mass.inv @ J("world").T).inv.on(ARM, q) @ x,

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from phipsi.operators import *
 from phipsi.operators import Equation, Expression, parse
+from phipsi.operators.algebra.derivation import Condition
 from phipsi.operators.algebra.expression import Inverse, ZeroOperator, walk
 from phipsi.operators.algebra.simplify import ConditionWarning, derive, stuck
 from phipsi.operators.dense import matrix
@@ -26,7 +27,7 @@ J_t, B_t = J("tool"), B("tool")
 BARE = ("no armature",)
 zero_forces = ZeroOperator.of(H_p.T.codomain, H_p.T.domain)
 
-RESULTS: dict[str, tuple[Expression, Expression, tuple[str, ...]]] = {
+RESULTS: dict[str, tuple[Expression, Expression, tuple[Condition, ...]]] = {
     "innovations factorization": (mass, COLOUR @ D @ COLOUR.T, ()),
     "as people write it": (H @ phi @ M @ phi.T @ H.T, COLOUR @ D @ COLOUR.T, BARE),
     "inverse of I + HφK": (COLOUR.inv, WHITEN, ()),
@@ -136,7 +137,7 @@ def test_what_stays_is_said() -> None:
     stays = (H @ left @ H.T + 2 * A).inv
     assert stuck(stays.simplify())
     with pytest.raises(ValueError, match="'no friction' is not known; known are no armature"):
-        mass.simplify(assume=["no friction"])
+        mass.simplify(assume=["no friction"])  # pyright: ignore[reportArgumentType] # refused
 
 
 def values(x: Expression, seed: int, **how: Any) -> np.ndarray:

@@ -6,6 +6,7 @@ import pickle
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
+from typing import Any
 
 import pytest
 from hypothesis import assume, given
@@ -137,7 +138,7 @@ def test_no_two_symbols_are_written_alike(name: str):
 
 
 @given(st.sampled_from([row for row in symbols.SYMBOLS.values() if row.framed]), frames)
-def test_frames_may_have_any_name(row: Symbol[Expression], names: tuple[str, ...]):
+def test_frames_may_have_any_name(row: Symbol[Expression, Any], names: tuple[str, ...]):
     leaf = Leaf.of(row, names)
     for x in (
         leaf,

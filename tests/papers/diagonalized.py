@@ -10,6 +10,7 @@ import numpy as np
 
 import phipsi as pp
 from phipsi import operators as o
+from phipsi.algorithms.mass_matrix import Factor
 from phipsi.spatial import Force, Motion
 from phipsi.spatial import rotation as rot
 from tests.algorithms.test_base_invariant import runge_kutta
@@ -36,7 +37,7 @@ def mass_of(robot: pp.Robot) -> Callable[[np.ndarray], np.ndarray]:
     return lambda q: pp.mass_matrix(robot, q)
 
 
-def product(c: Case, x: np.ndarray, factor: str) -> np.ndarray:
+def product(c: Case, x: np.ndarray, factor: Factor) -> np.ndarray:
     """m, m*, ℓ or ℓ* (of the lower triangular root) times x."""
     return pp.mass_matrix_sqrt_product(c.robot, c.q, x, factor=factor)
 

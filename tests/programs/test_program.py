@@ -98,11 +98,11 @@ def test_wrong_names_get_one_sentence() -> None:
     with pytest.raises(pp.ModelError, match="no frame 'hand'; it has"):
         pp.jacobian(ROBOT, S.q, "hand")
     with pytest.raises(ValueError, match="reference 'global' is not one of"):
-        pp.jacobian(ROBOT, S.q, ROBOT.bodies[0].name, reference="global")
+        pp.jacobian(ROBOT, S.q, ROBOT.bodies[0].name, reference="global")  # type: ignore[arg-type]
     for program in (pp.jacobian, pp.frame_pose):
         assert program(ROBOT, S.q, "world").shape[-1] in (ROBOT.nv, 4)
     with pytest.raises(ValueError, match="reference 'global' is not one of"):
-        pp.jacobian(ROBOT, S.q, "world", reference="global")
+        pp.jacobian(ROBOT, S.q, "world", reference="global")  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="needs a Robot first"):
         pp.forward_dynamics(S.q, S.q, S.v, S.tau)  # type: ignore[arg-type]
     with pytest.raises(pp.ModelError, match="fixed to the world"):
@@ -110,17 +110,18 @@ def test_wrong_names_get_one_sentence() -> None:
     with pytest.raises(ValueError, match="needs 6 numbers"):
         pp.forward_dynamics(ROBOT, S.q, S.v, S.tau, external={ROBOT.bodies[0].name: np.zeros(3)})
     with pytest.raises(TypeError, match=r"external\['link1'\] has dtype .*, needs real numbers"):
-        pp.forward_dynamics(ROBOT, S.q, S.v, S.tau, external={"link1": "x"})
+        wrong: Any = {"link1": "x"}
+        pp.forward_dynamics(ROBOT, S.q, S.v, S.tau, external=wrong)
     with pytest.raises(TypeError, match="q has dtype object, needs real numbers"):
-        pp.forward_dynamics(ROBOT, None, S.v, S.tau)
+        pp.forward_dynamics(ROBOT, None, S.v, S.tau)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="frame is 3, needs a str"):
         pp.jacobian(ROBOT, S.q, 3)  # type: ignore[arg-type]
     with pytest.raises(pp.ModelError, match="did you mean 'tool'"):
         pp.jacobian(ROBOT, S.q, "tol")
     with pytest.raises(ValueError, match="factor 'x' is not one of"):
-        pp.mass_matrix_sqrt_product(ROBOT, S.q, S.v, factor="x")
+        pp.mass_matrix_sqrt_product(ROBOT, S.q, S.v, factor="x")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="about 'x' is not one of"):
-        pp.momentum(ROBOT, S.q, S.v, about="x")
+        pp.momentum(ROBOT, S.q, S.v, about="x")  # type: ignore[arg-type]
 
 
 def test_kernels() -> None:

@@ -8,7 +8,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import phipsi as pp
-from phipsi.simulation import COORDINATES, METHODS
+from phipsi.simulation import COORDINATES, METHODS, CoordinatesName, MethodName
 from tests.zoo import MOVING, random_forest
 
 DURATION = 0.4
@@ -66,7 +66,7 @@ def distance(robot: pp.Robot, one: Any, other: Any) -> float:
     [(method, name) for method in METHODS for name in ROBOTS if "rotors" not in name]
     + [("preserving", "floating, rotors")],
 )
-def test_order_of_convergence(method: str, name: str):
+def test_order_of_convergence(method: MethodName, name: str):
     robot = ROBOTS[name]()
     q, v = start(robot)
     exact = reference(robot, q, v, DURATION)
@@ -80,7 +80,7 @@ def test_order_of_convergence(method: str, name: str):
 
 
 @pytest.mark.parametrize("method", ["dop853", "lsoda"])
-def test_scipys_integrators(method: str):
+def test_scipys_integrators(method: MethodName):
     robot = ROBOTS["floating"]()
     q, v = start(robot)
     motion = pp.simulate(robot, q, v, duration=DURATION, dt=0.1, method=method)
@@ -111,7 +111,7 @@ def test_words_of_hinges(kind: str):
 
 
 @pytest.mark.parametrize("coordinates", COORDINATES)
-def test_coordinates_give_the_same_motion(coordinates: str):
+def test_coordinates_give_the_same_motion(coordinates: CoordinatesName):
     robot = ROBOTS["floating"]()
     q, v = start(robot)
     motion = pp.simulate(

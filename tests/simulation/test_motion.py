@@ -76,6 +76,6 @@ def test_wrong_arguments_are_one_sentence() -> None:
     with pytest.raises(ValueError, match="'dop853' chooses its own steps"):
         pp.motion(servo, duration=0.02, method="dop853")
     with pytest.raises(ValueError, match="no method 'rk5'"):
-        pp.motion(servo, duration=0.02, method="rk5")
+        pp.motion(servo, duration=0.02, method="rk5")  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="needs a program or a function"):
-        pp.motion(3, duration=0.02)
+        pp.motion(3, duration=0.02)  # type: ignore[arg-type]

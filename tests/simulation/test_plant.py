@@ -277,7 +277,7 @@ def test_nothing_is_caught_across_a_distance():
     loop = pp.Loop("b0", "b1", free=ALONG)
     with pytest.raises(pp.EventError, match="cannot catch each other 2 rad or m apart") as caught:
         pp.simulate(balls(1.0, 1.0), [0.0, 2.0], **STEP, events=[pp.Capture(0.05, [loop])])
-    assert caught.value.trajectory.t[-1] == 0.05
+    assert caught.value.trajectory is not None and caught.value.trajectory.t[-1] == 0.05
     with pytest.raises(pp.EventError, match="cannot let go"):
         pp.simulate(balls(1.0, 1.0), [0.0, 0.0], **STEP, events=[pp.Release(0.05, [loop])])
     with pytest.raises(ValueError, match=r"open at 0\.5 per second"):

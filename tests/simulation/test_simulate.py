@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import phipsi as pp
+from phipsi.simulation import MethodName
 from tests.simulation.machines import STEP, balls, brake, stick
 
 # ---- controllers, batches, interruption ---------------------------------------------------------
@@ -132,7 +133,7 @@ def test_one_state_with_many_parameters_is_a_batch():
 
 
 @pytest.mark.parametrize("method", ["rk4", "dop853", "radau"])
-def test_a_controller_that_is_not_finite_ends_the_simulation(method: str):
+def test_a_controller_that_is_not_finite_ends_the_simulation(method: MethodName):
     def broken(robot: pp.Robot, t: Any) -> Any:
         return np.sqrt(0.055 - t) * np.ones(robot.nv)
 

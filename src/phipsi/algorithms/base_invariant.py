@@ -1,21 +1,24 @@
-"""Base-invariant dynamics of free-flyers: every body from its neighbours' messages alone ([BI] 3).
+"""Base-invariant dynamics of free-flyers: each body from its neighbours' messages alone ([BI] 3).
 
-P and z say what a hinge feels of all that it moves; S and z_s say what the body beyond it feels of
-all the rest. Where both meet, at any body, f = Pλ + z and −f = Sλ + z_s: no body is the base.
+P and z are the inertia and the force at a body's inboard hinge of the body and all that is outboard
+of it; S and z_s are those of all other bodies. At every body f = Pλ + z and −f = Sλ + z_s, so that
+λ = −(P + S)⁻¹(z + z_s): no body is the base.
 
-λ = α − ᾱ is what the joint rates' change adds to the bias acceleration ᾱ = φ*ᾱ_p + a, which is in
-the loads u = Mᾱ + b: [BI] with a = 0 and u for b.
+The acceleration of a body is α = ᾱ + λ. The bias ᾱ = φ*ᾱ_p + a is its value at zero joint
+acceleration, and λ is what the joint accelerations add. ᾱ is part of the loads u = Mᾱ + b, so the
+recursions are those of [BI] with a = 0 and with u in place of b.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
 from phipsi.algorithms.articulated_body import ACCELERATION
 from phipsi.algorithms.kinematics import moving, posed, view
+from phipsi.conventions import Reference
 from phipsi.model import Robot
 from phipsi.operators.checks import check_free
 from phipsi.operators.lowering.steps import (
@@ -39,6 +42,7 @@ from phipsi.spatial import rotation as rot
 from phipsi.sweeps import (
     Children,
     Forest,
+    Record,
     columns,
     coordinates,
     diagonal,
@@ -51,15 +55,29 @@ from phipsi.sweeps import (
     over_siblings,
     stack,
 )
-from phipsi.sweeps.messages import Edge
+from phipsi.sweeps.messages import Edge, as_edges
+from phipsi.typing import (
+    Array,
+    Configuration,
+    ConfigurationLike,
+    ExternalForces,
+    JointMatrix,
+    JointVector,
+    JointVectorLike,
+    PosesLike,
+    SpatialMatrices,
+    SpatialVectors,
+    SpatialVectorsLike,
+)
 
 # ---- inertias -----------------------------------------------------------------------------------
 
 
-def operational(robot: Robot, q: Any, what: str = "Λ = P + S") -> Forest:
-    """The bodies with P, S and Λ = P + S, the inertia of all of them seen from each ([BI] 4).
+def operational(robot: Robot, q: ConfigurationLike, what: str = "Λ = P + S") -> Forest:
+    """The forest with P, S and Λ = P + S of each body, the inertia of the whole robot as seen from
+    that body ([BI] 4).
 
-    `what` a robot that is not free is told to lack.
+    A robot whose base is not free is refused; `what` is the quantity that the error names.
     """
     check_free(what, robot)
     x = over_siblings(sibling_message, inward(riccati, forest(robot, q)), siblings=MASSLESS)
@@ -67,37 +85,65 @@ def operational(robot: Robot, q: Any, what: str = "Λ = P + S") -> Forest:
 
 
 class DualInertias(NamedTuple):
-    """Dual articulated inertias, as `Articulated` has P, D and G: S of every body (…, nb, 6, 6),
-    D_s (…, nv, nv), block diagonal, and G_s (…, 6, nv); in the frames of the bodies that the hinges
-    move."""
+    """Dual articulated inertias S, pivots D_s and gains G_s, as `Articulated` has P, D and G."""
 
-    S: Any
-    D_s: Any
-    G_s: Any
+    S: SpatialMatrices
+    """(…, nb, 6, 6): the dual inertia of each body [kg, kg·m, kg·m²], in its own frame."""
+    D_s: JointMatrix
+    """(…, nv, nv): HS⁺H* + A, block diagonal [kg·m² or kg]; zero at a root, where it is
+    infinite."""
+    G_s: Annotated[Array, "6 nv"]
+    """(…, 6, nv): −S⁺H*D_s⁻¹, the columns of a hinge in the frame of the body that it moves."""
 
 
 @program
-def dual_articulated_inertias(robot: Robot, q: Any) -> DualInertias:
+def dual_articulated_inertias(robot: Robot, q: ConfigurationLike) -> DualInertias:
     """S, D_s and G_s of the dual Riccati recursion, which runs outward ([BI] Alg 3.1).
 
     S⁺ = φ⁻¹(M_p + S_p + Σ φP⁺φ* of siblings)φ⁻*, D_s = HS⁺H* + A, G_s = −S⁺H*D_s⁻¹,
-    S = S⁺ + G_sHS⁺: what a body feels of all that lies beyond its inboard hinge, every other hinge
-    free [kg, kg·m, kg·m²]. At a root S = 0; D_s, infinite there, is given as zero. Needs a free
-    base. Cost O(N).
+    S = S⁺ + G_sHS⁺. S of a body is the inertia that it feels of all bodies beyond its inboard
+    hinge, while every other hinge is free to move. At a root S = 0, and D_s, which is infinite
+    there, is given as zero. Needs a free base. Cost O(N).
+
+    Parameters
+    ----------
+    robot
+        The robot, with a free base.
+    q : (…, nq)
+        Configuration.
+
+    Returns
+    -------
+    DualInertias
+        `S` (…, nb, 6, 6) [kg, kg·m, kg·m²], `D_s` (…, nv, nv) and `G_s` (…, 6, nv).
+
+    Raises
+    ------
+    ModelError
+        If the base is not free.
+
+    Examples
+    --------
+    >>> import numpy as np, phipsi as pp
+    >>> robot = pp.robots.space_arm()
+    >>> q = robot.neutral()
+    >>> S, P = pp.dual_articulated_inertias(robot, q).S, pp.articulated_inertias(robot, q).P
+    >>> np.allclose(P + S, pp.operational_inertia(robot, q))  # Λ
+    True
     """
 
-    def given(k: Any) -> dict[str, Any]:
+    def finite_gains(k: Record) -> dict[str, Any]:
         """D_s, zero where it is infinite, and G_s"""
         return {"D_s": k.minus_G_s.D.matrix * k.inside, "G_s": -k.minus_G_s.matrix}
 
-    x = local(given, operational(robot, q, "dual_articulated_inertias"))
+    x = local(finite_gains, operational(robot, q, "dual_articulated_inertias"))
     return DualInertias(stack(x, "S", (6, 6)), diagonal(x, "D_s"), columns(x, "G_s"))
 
 
 # ---- messages and where they meet ---------------------------------------------------------------
 
 
-def outboard(k: Any, children: Children) -> dict[str, Any]:
+def outboard_message(k: Record, children: Children) -> dict[str, Any]:
     """P, G, P⁺ and  z = u + Σ φz⁺,  ε = T − Hz,  z⁺ = z + Gε   [BI] Alg 2.3"""
     new = riccati(k, children)
     z = children.sum(lambda c: c.phi @ c.z_plus, k.u)
@@ -105,12 +151,12 @@ def outboard(k: Any, children: Children) -> dict[str, Any]:
     return {**new, "z": z, "eps": eps, "z_plus": z + new["G"] @ eps}
 
 
-def told(c: Any) -> dict[str, Any]:
+def to_siblings(c: Record) -> dict[str, Any]:
     """φP⁺φ* and φz⁺, what the siblings of a body feel of it"""
     return {**sibling_message(c), "siblings_z": c.phi @ c.z_plus}
 
 
-def inboard(k: Any, parent: Any) -> dict[str, Any]:
+def inboard_message(k: Record, parent: Record) -> dict[str, Any]:
     """S and  z_s⁺ = φ⁻¹(u_p + z_s,p + Σ φz⁺ of siblings),  ε_s = T + Hz_s⁺,  z_s = z_s⁺ + G_sε_s
 
     [BI] Alg 3.2, corrected. At a free root z_s = −T.
@@ -122,16 +168,17 @@ def inboard(k: Any, parent: Any) -> dict[str, Any]:
     return {**new, "eps_s": eps, "z_s": z, "load": k.u + z}
 
 
-def combine_messages(k: Any) -> dict[str, Any]:
+def combine_messages(k: Record) -> dict[str, Any]:
     """λ = −(P + S)⁻¹(z + z_s)   [BI] Lemma 3.2"""
     both = Joined(k.P, k.S, k.H, k.G, k.P_plus)
     return {"lam": -both.motion(k.z, k.z_plus, k.z_s, k.eps)}
 
 
-def rate(k: Any, parent: Any) -> dict[str, Any]:
+def rate(k: Record, parent: Record) -> dict[str, Any]:
     """β̇ = ν_s − G_s*λ = ν − G*λ⁺,  ν_s = D_s⁻¹ε_s; at a free root β̇ = λ   [BI] Lemma 3.2
 
-    The first at even depths, the second at odd ones: of the two bodies of a hinge one suffices.
+    The first formula is used at even depths, the second at odd depths: of the two bodies of a hinge
+    one suffices.
     """
     inner = k.minus_G_s.D.solve(k.eps_s) * k.inside + k.minus_G_s.T @ k.lam
     outer = k.D.solve(k.eps) - k.G.T @ (k.phi.T @ parent.lam)
@@ -139,35 +186,42 @@ def rate(k: Any, parent: Any) -> dict[str, Any]:
     return {"qdd": inner * even + outer * parent.even, "lam": k.lam, "even": even}
 
 
-def met(x: Forest, order: Sequence[Edge] | None = None) -> Forest:
-    """Each body's λ by itself, from the messages of its neighbours, of bodies with u and tau."""
+def pass_messages(x: Forest, order: Sequence[Edge] | None = None) -> Forest:
+    """The forest with λ of each body, from the messages of its neighbours; bodies have u and tau.
+
+    `order` as in `link_accelerations`.
+    """
     nothing = {"siblings": MASSLESS, "siblings_z": Force.zero()}
     world = {**WORLD_DUAL, "load": Force.zero()}
-    return local(
-        combine_messages, messages(x, outboard, told, inboard, order, nothing=nothing, world=world)
+    x = messages(
+        x, outboard_message, to_siblings, inboard_message, order, nothing=nothing, world=world
     )
+    return local(combine_messages, x)
 
 
-def accelerated(x: Forest, reference: str = "local", order: Sequence[Edge] | None = None) -> Any:
-    """α = ᾱ + λ of each body by itself, (nb, 6), of bodies with a pose, a, b and tau."""
+def body_accelerations(
+    x: Forest, reference: Reference = "local", order: Sequence[Edge] | None = None
+) -> SpatialVectors:
+    """α = ᾱ + λ of each body in the reference, (nb, 6); bodies have a pose, a, b and tau."""
 
-    def seen(k: Any) -> dict[str, Any]:
+    def express(k: Record) -> dict[str, Any]:
         """α in the reference"""
-        return {"seen": view(k.pose, reference) @ (k.lam + k.bias)}
+        return {"expressed": view(k.pose, reference) @ (k.lam + k.bias)}
 
-    return stack(local(seen, met(outward(biased, x, bias=Motion.zero()), order)), "seen")
+    x = pass_messages(outward(bias_load, x, bias=Motion.zero()), order)
+    return stack(local(express, x), "expressed")
 
 
 # ---- dynamics -----------------------------------------------------------------------------------
 
 
-def laden(k: Any, parent: Any) -> dict[str, Any]:
+def classical_load(k: Record, parent: Record) -> dict[str, Any]:
     """u = Mᾱ + crf(V)MV − f_ext in the classical form, gravity in ᾱ   [BI-c] (2.2)"""
     X = (k.phi.T @ parent.X).through(k.H.T @ k.v, k.H_rate(k.v))
     return {"X": X, "u": k.M.inertial(X) - k.f_ext}
 
 
-def biased(k: Any, parent: Any) -> dict[str, Any]:
+def bias_load(k: Record, parent: Record) -> dict[str, Any]:
     """ᾱ = φ*ᾱ_p + a,  u = Mᾱ + b"""
     bias = k.phi.T @ parent.bias + k.a
     return {"bias": bias, "u": k.M @ bias + k.b}
@@ -175,75 +229,196 @@ def biased(k: Any, parent: Any) -> dict[str, Any]:
 
 @program(joint_space=True, equation=ACCELERATION)
 def base_invariant_forward_dynamics(
-    robot: Robot, q: Any, v: Any, tau: Any, *, external: Any = None
-) -> Any:
+    robot: Robot,
+    q: ConfigurationLike,
+    v: JointVectorLike,
+    tau: JointVectorLike,
+    *,
+    external: ExternalForces | None = None,
+) -> JointVector:
     """Joint accelerations without a base: β̇ = ν_s − G_s*λ, λ of each body by itself ([BI] Alg 3.3).
 
-    `tau` has the force on each root in its part. Needs a free base. Returns (…, nv) [rad/s² or
-    m/s²], as `forward_dynamics` does. Cost O(N), about twice that of `forward_dynamics`.
+    The result is that of `forward_dynamics`. Needs a free base. Cost O(N), about twice that of
+    `forward_dynamics`.
+
+    Parameters
+    ----------
+    robot
+        The robot, with a free base.
+    q : (…, nq)
+        Configuration.
+    v : (…, nv)
+        Joint velocities β [rad/s or m/s].
+    tau : (…, nv)
+        Total joint forces [N·m or N]; the part of a free hinge is the force on its root body.
+    external : (…, nb, 6) or {frame: (…, 6)}, optional
+        Forces on the bodies, [moment; force] [N·m, N] in their own frames, at the origins of these.
+
+    Returns
+    -------
+    (…, nv)
+        Joint accelerations β̇ [rad/s² or m/s²].
+
+    Raises
+    ------
+    ModelError
+        If the base is not free.
+
+    Examples
+    --------
+    >>> import numpy as np, phipsi as pp
+    >>> robot = pp.robots.space_arm()
+    >>> q, v, tau = robot.neutral(), np.full(robot.nv, 0.1), np.ones(robot.nv)
+    >>> a = pp.base_invariant_forward_dynamics(robot, q, v, tau)
+    >>> np.allclose(a, pp.forward_dynamics(robot, q, v, tau))
+    True
     """
     check_free("base_invariant_forward_dynamics", robot)
     x = forest(robot, q, external=external, v=v, tau=tau)
     still = RigidMotion.accelerated(-rot.scalars(robot.gravity))
-    x = met(outward(laden, x, X=still))
+    x = pass_messages(outward(classical_load, x, X=still))
     return gather(outward(rate, x, lam=Motion.zero(), even=0.0), "qdd")
 
 
 @program(static=("order",))
 def link_accelerations(
     robot: Robot,
-    q: Any,
-    v: Any,
-    tau: Any,
+    q: ConfigurationLike,
+    v: JointVectorLike,
+    tau: JointVectorLike,
     *,
-    external: Any = None,
-    reference: str = "local",
-    order: Any = None,
-) -> Any:
+    external: ExternalForces | None = None,
+    reference: Reference = "local",
+    order: Sequence[Sequence[str]] | None = None,
+) -> SpatialVectors:
     """The true acceleration of every body, each by itself: α = ᾱ − (P + S)⁻¹(z + z_s) ([BI] 3.2).
 
-    `order` is a list of all messages (sender, receiver) between neighbours, by body name, in which
-    they are sent as soon as they can be; any gives the same accelerations ([BI] 3.5), and each is
-    unrolled, whatever the number of bodies. Needs a free base. Returns (…, nb, 6) [rad/s², m/s²],
-    spatial; reference "local", "world" or "aligned". Cost O(N).
+    True means that gravity is not subtracted. Needs a free base. Cost O(N).
+
+    Parameters
+    ----------
+    robot
+        The robot, with a free base.
+    q : (…, nq)
+        Configuration.
+    v : (…, nv)
+        Joint velocities [rad/s or m/s].
+    tau : (…, nv)
+        Total joint forces [N·m or N]; the part of a free hinge is the force on its root body.
+    external : (…, nb, 6) or {frame: (…, 6)}, optional
+        Forces on the bodies, [moment; force] [N·m, N] in their own frames, at the origins of these.
+    reference
+        The frame of the result: "local" (the body's own axes and origin), "world" (the world's axes
+        and origin) or "aligned" (the world's axes, the body's origin).
+    order
+        A list of all messages (sender, receiver) between neighbours, by body name; the first one
+        that is ready is always sent next. Any order gives the same accelerations ([BI] 3.5).
+        With an order the sweeps are unrolled, whatever the number of bodies.
+
+    Returns
+    -------
+    (…, nb, 6)
+        Spatial accelerations [rad/s², m/s²], in the reference frame.
+
+    Raises
+    ------
+    ModelError
+        If the base is not free.
+
+    Examples
+    --------
+    >>> import numpy as np, phipsi as pp
+    >>> robot = pp.robots.space_arm()
+    >>> q, v, tau = robot.neutral(), np.full(robot.nv, 0.1), np.ones(robot.nv)
+    >>> a = pp.forward_dynamics(robot, q, v, tau)
+    >>> alpha = pp.link_accelerations(robot, q, v, tau)
+    >>> np.allclose(alpha, pp.accelerations(robot, q, v, a))
+    True
     """
     check_free("link_accelerations", robot)
     x = moving(forest(robot, q, external=external, v=v, tau=tau))
     x = outward(gyroscopic, x, gravity=Motion(rot.zero(), rot.scalars(robot.gravity)))
-    return accelerated(posed(x), reference, order)
+    edges = None if order is None else as_edges(order)
+    return body_accelerations(posed(x), reference, edges)
 
 
-# ---- bodies apart -------------------------------------------------------------------------------
+# ---- bodies with a pose and a velocity each -----------------------------------------------------
 
 
-def state_of(robot: Robot, poses: Any, velocities: Any, **more: Any) -> Forest:
-    """The bodies with a `pose` X in the world and a velocity V each, whatever their hinges say."""
+def bodies_at(
+    robot: Robot,
+    poses: PosesLike,
+    velocities: SpatialVectorsLike,
+    *,
+    external: ExternalForces | None = None,
+    **vectors: JointVectorLike,
+) -> Forest:
+    """The forest with a `pose` in the world and a velocity `V` of each body, which need not satisfy
+    the hinges; external forces and joint vectors as in `forest`."""
     placed = [Transform.of(X[:3, :3], X[:3, 3]) for X in np.asarray(poses)]
-    x = forest(robot, robot.neutral(), **more)
+    x = forest(robot, robot.neutral(), external=external, **vectors)
     return x.holding(pose=placed).placed(Motion, V=velocities)
 
 
-@program(shapes={"poses": ("nb", 4, 4), "velocities": ("nb", 6)})
+@program
 def decoupled_forward_dynamics(
-    robot: Robot, poses: Any, velocities: Any, tau: Any, *, external: Any = None
-) -> Any:
+    robot: Robot,
+    poses: PosesLike,
+    velocities: SpatialVectorsLike,
+    tau: JointVectorLike,
+    *,
+    external: ExternalForces | None = None,
+) -> SpatialVectors:
     """The true acceleration of every body from its own pose and velocity ([BI] Alg 3.4).
 
-    `poses` (…, nb, 4, 4) as `poses` gives them, `velocities` (…, nb, 6) in the bodies' frames: 6 nb
-    coordinates that need not agree with the hinges. φ is the relative pose, turned as the hinge
-    allows, Δ = V − φ*V_p, a = ad(V)Δ + Ḣ*β with β the nearest to Δ; then `link_accelerations`.
-    Integrated, Ẋ = X V^ and V̇ = α, they drift apart; `minimal_state` brings them together. Needs a
-    free base. Returns (…, nb, 6) [rad/s², m/s²], spatial, in the bodies' frames. Cost O(N).
+    The state has 6 nb coordinates, which need not satisfy the hinges: φ is the relative pose with
+    the nearest rotation that the hinge allows, Δ = V − φ*V_p, and a = ad(V)Δ + Ḣ*β with the β
+    nearest to Δ. From there on it is `link_accelerations`. Where the state is integrated,
+    Ẋ = X V^ and V̇ = α, the bodies drift apart; `minimal_state` returns them to the hinges. Needs a
+    free base. Cost O(N).
+
+    Parameters
+    ----------
+    robot
+        The robot, with a free base.
+    poses : (…, nb, 4, 4)
+        Poses of the bodies in the world, as `poses` returns them [m].
+    velocities : (…, nb, 6)
+        Spatial velocities of the bodies [rad/s, m/s], in their own frames.
+    tau : (…, nv)
+        Total joint forces [N·m or N]; the part of a free hinge is the force on its root body.
+    external : (…, nb, 6) or {frame: (…, 6)}, optional
+        Forces on the bodies, [moment; force] [N·m, N] in their own frames, at the origins of these.
+
+    Returns
+    -------
+    (…, nb, 6)
+        Spatial accelerations [rad/s², m/s²], in the bodies' own frames.
+
+    Raises
+    ------
+    ModelError
+        If the base is not free.
+
+    Examples
+    --------
+    >>> import numpy as np, phipsi as pp
+    >>> robot = pp.robots.space_arm()
+    >>> q, v, tau = robot.neutral(), np.full(robot.nv, 0.1), np.ones(robot.nv)
+    >>> X, V = pp.poses(robot, q), pp.velocities(robot, q, v)
+    >>> alpha = pp.decoupled_forward_dynamics(robot, X, V, tau)
+    >>> np.allclose(alpha, pp.link_accelerations(robot, q, v, tau))
+    True
     """
     check_free("decoupled_forward_dynamics", robot)
     gravity = rot.scalars(robot.gravity)
 
-    def apart(k: Any, parent: Any) -> dict[str, Any]:
+    def relative_motion(k: Record, parent: Record) -> dict[str, Any]:
         """φ of X_p⁻¹X,  Δ = V − φ*V_p,  a = ad(V)Δ + Ḣ*β,  b = crf(V)MV − Mg − f_ext"""
         h, across = k.hinge, parent.pose.relative(k.pose)
-        seen = h.placement.relative(across)
-        phi = Transform(h.placement.followed(h.kind.near(h, seen)).R, across.position)
-        q = h.kind.coordinates(h, seen)
+        hinge_pose = h.placement.relative(across)
+        phi = Transform(h.placement.followed(h.kind.near(h, hinge_pose)).R, across.position)
+        q = h.kind.coordinates(h, hinge_pose)
         H, Delta = h.kind.map(h, q), k.V - phi.T @ parent.V
         beta = H.fit(Delta)
         weight = k.M @ Motion(rot.zero(), k.pose.R.T @ gravity)
@@ -253,20 +428,48 @@ def decoupled_forward_dynamics(
             "b": k.V.cross_force(k.M @ k.V) - weight - k.f_ext,
         }  # fmt: skip
 
-    x = state_of(robot, poses, velocities, external=external, tau=tau)
-    return accelerated(outward(apart, x, pose=Transform.identity(), V=Motion.zero()))
+    x = bodies_at(robot, poses, velocities, external=external, tau=tau)
+    x = outward(relative_motion, x, pose=Transform.identity(), V=Motion.zero())
+    return body_accelerations(x)
 
 
-@program(shapes={"poses": ("nb", 4, 4), "velocities": ("nb", 6)})
-def minimal_state(robot: Robot, poses: Any, velocities: Any) -> tuple[Any, Any]:
+@program
+def minimal_state(
+    robot: Robot, poses: PosesLike, velocities: SpatialVectorsLike
+) -> tuple[Configuration, JointVector]:
     """The joint state (q, v) nearest to bodies that drifted apart, hinge by hinge from the root.
 
-    Against the parent as put right already: q of the relative pose, v the nearest to Δ = V − φ*V_p
-    ([BI] 3.6). Angles are within ±π, but for those of helical hinges, whose translation tells the
-    whole turns. Returns (…, nq) and (…, nv). Cost O(N).
+    At each hinge, relative to the parent as already corrected: q is that of the relative pose, and
+    v the nearest to Δ = V − φ*V_p ([BI] 3.6). Angles are within ±π, except those of helical hinges,
+    whose translation tells the whole turns. Cost O(N).
+
+    Parameters
+    ----------
+    robot
+        The robot.
+    poses : (…, nb, 4, 4)
+        Poses of the bodies in the world [m].
+    velocities : (…, nb, 6)
+        Spatial velocities of the bodies [rad/s, m/s], in their own frames.
+
+    Returns
+    -------
+    q : (…, nq)
+        Configuration.
+    v : (…, nv)
+        Joint velocities [rad/s or m/s].
+
+    Examples
+    --------
+    >>> import numpy as np, phipsi as pp
+    >>> robot = pp.robots.double_pendulum()
+    >>> q, v = [0.3, -0.5], [1.0, 2.0]
+    >>> found = pp.minimal_state(robot, pp.poses(robot, q), pp.velocities(robot, q, v))
+    >>> np.allclose(found, (q, v))
+    True
     """
 
-    def together(k: Any, parent: Any) -> dict[str, Any]:
+    def nearest_state(k: Record, parent: Record) -> dict[str, Any]:
         """q of X_p⁻¹X,  X = X_pφ(q),  β nearest to V − φ*V_p,  V = φ*V_p + H*β"""
         h = k.hinge
         q = h.kind.coordinates(h, h.placement.relative(parent.pose.relative(k.pose)))
@@ -275,6 +478,6 @@ def minimal_state(robot: Robot, poses: Any, velocities: Any) -> tuple[Any, Any]:
         beta = H.fit(k.V - V_plus)
         return {"pose": parent.pose @ phi, "V": V_plus + H.T @ beta, "at": list(q), "beta": beta}
 
-    x = state_of(robot, poses, velocities)
-    x = outward(together, x, pose=Transform.identity(), V=Motion.zero())
+    x = bodies_at(robot, poses, velocities)
+    x = outward(nearest_state, x, pose=Transform.identity(), V=Motion.zero())
     return coordinates(x, "at"), gather(x, "beta")

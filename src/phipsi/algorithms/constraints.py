@@ -1,19 +1,22 @@
-"""Closed chains by cut joints: 𝓜β̇ = T − C + J*Nλ with N*(Jβ̇ + …) as the closures demand.
+"""Closed chains by cut joints: 𝓜β̇ = T − C + J*Nλ, where N*Jβ̇ has the values that keep loops closed.
 
 With the whitening operator W = I − HψK, 𝓜⁻¹ = W*D⁻¹W, everything follows from the innovations of
 the open chain and of the unit forces of the closures ([SOA] 5.3):
 
     ε = W(T − C),  e = WJ*N,  Lλ = bias − e*D⁻¹ε,  L = e*D⁻¹e = N*JM⁻¹J*N,  β̇ = W*D⁻¹(ε + eλ)
+
+A closure has a row for each unit force that it transmits; m is the number of rows of all closures.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import reduce
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple, TypeVar
 
 import numpy as np
 
-from phipsi.algorithms.cut import Cut, W, Whitened, check_closures, cut, response, wrenches
+from phipsi.algorithms.cut import Cut, Rows, W, Whitened, check_closures, cut, response, wrenches
 from phipsi.algorithms.operational_space import as_names, exists, inverse_block
 from phipsi.compile import lift, repeat, where
 from phipsi.model import Closure, Loop, Robot
@@ -21,8 +24,21 @@ from phipsi.operators import C, T
 from phipsi.operators.lowering.compute import compute
 from phipsi.programs import program
 from phipsi.spatial import SemiPivot, SingularError
+from phipsi.typing import (
+    Array,
+    Configuration,
+    ConfigurationLike,
+    ExternalForces,
+    JointVector,
+    JointVectorLike,
+    Real,
+    Scalar,
+    ScalarLike,
+)
 
-SHAPES = {"stabilisation": ()}
+if TYPE_CHECKING:
+    from phipsi.algorithms.grasps import GraspSolution
+
 LOCKED = (
     "the effective inertia does not exist at this configuration: with the closures the frames "
     "cannot accelerate in every direction"
@@ -33,63 +49,119 @@ LOCKED = (
 
 
 class ClosedChainSolution(NamedTuple):
-    """What `closed_chain_dynamics` returns."""
+    """The result of `closed_chain_dynamics`."""
 
-    qdd: Any
-    """(…, nv) [rad/s² or m/s²]."""
-    forces: Any
-    """(…, loops, 6) [N·m, N]: on frame a of each loop, in its axes; the opposite acts on b."""
-    residual: Any
-    """(…, rows): what is left of the closures' conditions, not zero only where they cannot hold."""
-    well_posed: Any
-    """(…) bool (1 or 0 inside programs and from kernels): are the forces unique?"""
-    pivot: Any
-    """(…): the smallest scaled pivot of L, 0 where rows depend on each other, at most 1."""
+    qdd: JointVector
+    """(…, nv) [rad/s² or m/s²]: joint accelerations."""
+    forces: Annotated[Array, "loops 6"]
+    """(…, loops, 6) [N·m, N]: the force on frame a of each loop, in the axes of a; the opposite
+    force acts on frame b."""
+    residual: Rows
+    """(…, m) [rad/s², m/s²]: Lλ less its right-hand side, for each row of the loops; not zero only
+    where the conditions of the loops contradict each other."""
+    well_posed: Scalar
+    """(…) bool (1 or 0 inside programs and from kernels): whether the forces are unique."""
+    pivot: Scalar
+    """(…): the smallest scaled pivot of L, at most 1; 0 where rows depend on each other."""
 
 
-def answered(result: Any, args: Any, kwargs: Any) -> Any:
-    """The flags as truth values; a single state whose closures are redundant is refused."""
-    result = result._replace(well_posed=np.asarray(result.well_posed) > 0)
-    if result.well_posed.ndim == 0 and not result.well_posed and kwargs.get("strict", True):
+Solution = TypeVar("Solution", "ClosedChainSolution", "Captured", "GraspSolution")
+
+
+def require_unique(
+    result: Solution, args: tuple[object, ...], kwargs: Mapping[str, object]
+) -> Solution:
+    """The result with a truth value as `well_posed`; raises if a single state has no unique forces
+    and `strict` is not False."""
+    well_posed = np.asarray(result.well_posed) > 0
+    if well_posed.ndim == 0 and not well_posed and kwargs.get("strict", True):
         raise SingularError(
             "the closures are redundant or singular at this state (smallest scaled pivot "
             f"{result.pivot:.1e}), so their forces are not unique; leave more free, or pass "
             "strict=False to have one of the solutions and its residual"
         )
-    return result
+    return result._replace(well_posed=well_posed)
 
 
-@program(static=("loops",), shapes=SHAPES, joint_space=True, verify=answered)
+@program(static=("loops",), joint_space=True, verify=require_unique)
 def closed_chain_dynamics(
     robot: Robot,
-    loops: Any,
-    q: Any,
-    v: Any,
-    tau: Any,
+    loops: Sequence[Loop],
+    q: ConfigurationLike,
+    v: JointVectorLike,
+    tau: JointVectorLike,
     *,
-    external: Any = None,
-    stabilisation: Any = None,
+    external: ExternalForces | None = None,
+    stabilisation: ScalarLike | None = None,
     strict: bool = True,
 ) -> ClosedChainSolution:
     """Accelerations and loop forces of closed chains, each loop a cut joint ([SOA] 5.3, (5.11)).
 
-    `loops` is a list of `pp.Loop`, which may share bodies, on fixed or moving bases. The open tree
-    is robot; (e*D⁻¹e) λ = bias − e*D⁻¹ε, β̇ = W*D⁻¹(ε + eλ). Where rows depend on each other
-    (`well_posed` false) one solution is given: accelerations are right if `residual` is zero,
-    forces are one choice of many; a single state raises unless `strict=False` (kernels and calls
-    inside programs only tell). `stabilisation` is
-    Baumgarte's rate g [1/s]: bias − 2g Q*Δ − g² Q*e. Cost O(N) for each of the m rows, and O(m³).
+        (e*D⁻¹e) λ = bias − e*D⁻¹ε,    β̇ = W*D⁻¹(ε + eλ)
+
+    The open tree is the robot. Loops may share bodies, and bases may be fixed or moving. Where rows
+    depend on each other (`well_posed` is false) one solution of many is returned: its accelerations
+    are right if `residual` is zero, its forces are an arbitrary choice. Cost O(N) for each of the m
+    rows, and O(m³).
+
+    Parameters
+    ----------
+    robot
+        The open tree.
+    loops
+        The loops that are closed.
+    q : (…, nq)
+        Configuration.
+    v : (…, nv)
+        Joint velocities [rad/s or m/s].
+    tau : (…, nv)
+        Joint forces [N·m or N].
+    external : (…, nb, 6) or {frame: (…, 6)}, optional
+        Forces on the bodies, [moment; force] [N·m, N] in their own frames, at the origins of these.
+    stabilisation : (…), optional
+        Baumgarte's rate g [1/s], which corrects drift: bias − 2g Q*Δ − g² Q*e. Default none.
+    strict
+        Raise if a single state has no unique forces. Kernels and calls inside programs never
+        raise; there `well_posed` alone tells.
+
+    Returns
+    -------
+    ClosedChainSolution
+        Accelerations `qdd` (…, nv), the `forces` (…, loops, 6) on frame a of each loop in its axes,
+        and how well they are determined.
+
+    Raises
+    ------
+    SingularError
+        If the forces of a single state are not unique, unless `strict=False`.
+
+    Examples
+    --------
+    >>> import numpy as np, phipsi as pp
+    >>> robot = pp.robots.four_bar()
+    >>> loops = [pp.Loop("coupler_tip", "rocker_tip", free=np.eye(6)[:, [3, 5]])]
+    >>> q, v, _ = pp.close_loops(robot, loops, *robot.random_state(rng=0))
+    >>> x = pp.closed_chain_dynamics(robot, loops, q, v, np.array([1.0, 0.0, 0.0]))
+    >>> x.qdd.shape, x.forces.shape, bool(x.well_posed)
+    ((3,), (1, 6), True)
     """
     check_closures(robot, loops, Loop)
     x = cut(robot, loops, q, v)
-    qdd, lam, left, pivot = solved(robot, x, q, v, tau, external, stabilisation)
-    return ClosedChainSolution(qdd, wrenches(x.forces(lam)), left, pivot.regular, pivot.smallest)
+    qdd, lam, residual, L = solved(robot, x, q, v, tau, external, stabilisation)
+    forces = wrenches(x.forces(lam))
+    return ClosedChainSolution(qdd, forces, residual, lift(L.regular), lift(L.smallest))
 
 
 def solved(
-    robot: Robot, x: Cut, q: Any, v: Any, tau: Any, external: Any, stabilisation: Any
-) -> tuple[Any, Any, Any, SemiPivot]:
-    """β̇, λ, the residual Lλ − rhs, and L factored."""
+    robot: Robot,
+    x: Cut,
+    q: ConfigurationLike,
+    v: JointVectorLike,
+    tau: JointVectorLike,
+    external: ExternalForces | None,
+    stabilisation: ScalarLike | None,
+) -> tuple[JointVector, Rows, Rows, SemiPivot]:
+    """β̇, λ, the residual of Lλ = bias − e*D⁻¹ε, and the factored L."""
     epsilon = compute(W @ (T - C), robot, q, v, T=tau, external=external)
     e = Whitened(robot, q, x.frames, x.N)
     wanted = x.wanted(stabilisation) - e.against(epsilon)
@@ -103,103 +175,240 @@ def solved(
 
 
 class LoopOpening(NamedTuple):
-    """How far loops are open, row by row of what they transmit, loop after loop."""
+    """The opening of loops, a number for each unit force that they transmit, loop after loop."""
 
-    error: Any
-    """(…, rows) [rad, m]: Q*e."""
-    rate: Any
-    """(…, rows) [rad/s, m/s]: Q*Δ."""
+    error: Rows
+    """(…, m) [rad, m]: Q*e, the displacement across the loops."""
+    rate: Rows
+    """(…, m) [rad/s, m/s]: Q*Δ, the velocity across the loops."""
 
 
 @program(static=("loops",), joint_space=True)
-def loop_opening(robot: Robot, loops: Any, q: Any, v: Any) -> LoopOpening:
-    """How far loops are open and how fast they open, all zero where they are closed. Cost O(N)."""
+def loop_opening(
+    robot: Robot, loops: Sequence[Closure], q: ConfigurationLike, v: JointVectorLike
+) -> LoopOpening:
+    """How far loops are open and how fast they open: Q*e and Q*Δ.
+
+    All numbers are zero where the loops are closed. Cost O(N).
+
+    Parameters
+    ----------
+    robot
+        The open tree.
+    loops
+        Loops or grasps.
+    q : (…, nq)
+        Configuration.
+    v : (…, nv)
+        Joint velocities [rad/s or m/s].
+
+    Returns
+    -------
+    LoopOpening
+        The `error` [rad, m] and its `rate` [rad/s, m/s], (…, m) each, in the axes of the frames a.
+
+    Examples
+    --------
+    >>> import numpy as np, phipsi as pp
+    >>> robot = pp.robots.four_bar()
+    >>> loops = [pp.Loop("coupler_tip", "rocker_tip", free=np.eye(6)[:, [3, 5]])]
+    >>> q, v, _ = pp.close_loops(robot, loops, *robot.random_state(rng=0))
+    >>> error, rate = pp.loop_opening(robot, loops, q, v)
+    >>> np.allclose(error, 0.0), np.allclose(rate, 0.0)
+    (True, True)
+    """
     check_closures(robot, loops, Closure)
     x = cut(robot, loops, q, v)
     return LoopOpening(x.error, x.rate)
 
 
 class Assembled(NamedTuple):
-    """What `close_loops` returns."""
+    """The result of `close_loops`."""
 
-    q: Any
-    v: Any
-    error: Any
+    q: Configuration
+    """(…, nq): the configuration with closed loops."""
+    v: JointVector
+    """(…, nv) [rad/s or m/s]: joint velocities that keep the loops closed."""
+    error: Scalar
     """(…) [rad, m]: the largest opening that is left."""
 
 
 @program(static=("loops",), joint_space=True)
-def close_loops(robot: Robot, loops: Any, q: Any, v: Any, *, iterations: int = 50) -> Assembled:
-    """A state near by with all loops closed: Newton steps −𝓜⁻¹J*N L⁻¹ Q*e on the manifold, none
-    longer than 1 rad or m, and the velocity less its part that opens them, both the least in the
-    sense of kinetic energy: light bodies move most, an object that floats too (lock what shall
-    stay, `Robot.locked`).
+def close_loops(
+    robot: Robot,
+    loops: Sequence[Closure],
+    q: ConfigurationLike,
+    v: JointVectorLike,
+    *,
+    iterations: int = 50,
+) -> Assembled:
+    """A state near (q, v) in which all loops are closed, by Newton steps −𝓜⁻¹J*N L⁻¹ Q*e.
 
-    Where loops cannot be closed from here `error` stays. Cost O(N m) and O(m³) per iteration.
+    Steps are taken on the manifold of configurations, none longer than 1 rad or m; then the part of
+    the velocity that opens the loops is removed. Both changes are the smallest in the sense of
+    kinetic energy, so that light bodies move most, a floating object among them; lock joints that
+    must not move (`Robot.locked`). Cost O(N m) and O(m³) for each iteration.
+
+    Parameters
+    ----------
+    robot
+        The open tree.
+    loops
+        Loops or grasps.
+    q : (…, nq)
+        Configuration from which the search starts.
+    v : (…, nv)
+        Joint velocities [rad/s or m/s].
+    iterations
+        The number of Newton steps, at least 1.
+
+    Returns
+    -------
+    Assembled
+        The closed state `q`, `v`, and the largest opening `error` [rad, m] that is left; it is not
+        zero where the loops cannot be closed from this start.
+
+    Examples
+    --------
+    >>> import numpy as np, phipsi as pp
+    >>> robot = pp.robots.four_bar()
+    >>> loops = [pp.Loop("coupler_tip", "rocker_tip", free=np.eye(6)[:, [3, 5]])]
+    >>> q, v, error = pp.close_loops(robot, loops, *robot.random_state(rng=0))
+    >>> bool(error < 1e-12)
+    True
     """
     check_closures(robot, loops, Closure)
     if iterations < 1:
         raise ValueError(f"close_loops: iterations is {iterations}, needs at least 1")
     still = np.zeros(robot.nv)
 
-    def newton(q: Any, _: Any) -> tuple[Any, Any]:
+    def newton(q: Array, _: Real) -> tuple[Array, Array]:
         x = cut(robot, loops, q, still)
         e = Whitened(robot, q, x.frames, x.N)
         step = response(robot, q, e.innovations(SemiPivot(e.gram).solve(-x.error)))
         largest = np.max(np.abs(lift(step)))
         return robot.integrate(q, step / np.maximum(1.0, largest)), largest
 
-    q, _ = repeat(iterations, newton, q)
-    left = np.max(np.abs(lift(cut(robot, loops, q, still).error)))
-    return Assembled(q, capture(robot, loops, q, v).v, left)
+    closed, _ = repeat(iterations, newton, np.asanyarray(q))
+    error = np.max(np.abs(lift(cut(robot, loops, closed, still).error)))
+    return Assembled(closed, capture(robot, loops, closed, v).v, error)
 
 
 class Captured(NamedTuple):
-    """What `capture` returns."""
+    """The result of `capture`."""
 
-    v: Any
-    """(…, nv) [rad/s or m/s], after."""
-    impulses: Any
-    """(…, closures, 6) [N·m·s, N·s]: on frame a of each closure, in its axes."""
-    well_posed: Any
-    """(…) bool: are the impulses unique?"""
-    pivot: Any
-    """(…): the smallest scaled pivot of L."""
+    v: JointVector
+    """(…, nv) [rad/s or m/s]: joint velocities after the impact."""
+    impulses: Annotated[Array, "closures 6"]
+    """(…, closures, 6) [N·m·s, N·s]: the impulse on frame a of each closure, in the axes of a."""
+    well_posed: Scalar
+    """(…) bool (1 or 0 inside programs and from kernels): whether the impulses are unique."""
+    pivot: Scalar
+    """(…): the smallest scaled pivot of L, at most 1; 0 where rows depend on each other."""
 
 
-@program(static=("closures",), shapes={"restitution": ()}, joint_space=True, verify=answered)
+@program(static=("closures",), joint_space=True, verify=require_unique)
 def capture(
     robot: Robot,
-    closures: Any,
-    q: Any,
-    v: Any,
+    closures: Sequence[Closure],
+    q: ConfigurationLike,
+    v: JointVectorLike,
     *,
-    restitution: Any = None,
+    restitution: ScalarLike | None = None,
     strict: bool = True,
 ) -> Captured:
     """The velocities after frames catch or hit each other: β⁺ = β − (1 + c) 𝓜⁻¹J*N L⁻¹ Q*Δ.
 
-    `closures` is a list of `pp.Loop` or `pp.Grasp`: a weld catches, a contact hits. The restitution
-    c is 0 (default) where they stay together, 1 where no energy is lost. Momentum is kept, but for
-    closures to the world. Cost O(N) for each of the m rows, and O(m³).
+    A weld catches, a contact hits. Momentum is conserved, except by closures to the world. Cost
+    O(N) for each of the m rows, and O(m³).
+
+    Parameters
+    ----------
+    robot
+        The robot.
+    closures
+        Loops or grasps that close at this instant.
+    q : (…, nq)
+        Configuration.
+    v : (…, nv)
+        Joint velocities before the impact [rad/s or m/s].
+    restitution : (…), optional
+        The coefficient c: 0 (default) if the frames stay together, 1 if no energy is lost.
+    strict
+        Raise if a single state has no unique impulses; kernels and calls inside programs never do.
+
+    Returns
+    -------
+    Captured
+        Joint velocities `v` (…, nv) after the impact, the `impulses` (…, closures, 6) on frame a of
+        each closure in its axes, and how well they are determined.
+
+    Raises
+    ------
+    SingularError
+        If the impulses of a single state are not unique, unless `strict=False`.
+
+    Examples
+    --------
+    >>> import numpy as np, phipsi as pp
+    >>> robot = pp.robots.double_pendulum()
+    >>> stop = [pp.Loop("tool", "world", free=np.eye(6)[:, [3, 5]])]
+    >>> after = pp.capture(robot, stop, [0.3, -0.5], [1.0, 2.0])
+    >>> after.v.round(9) + 0.0  # both joints stop where the tool is caught
+    array([0., 0.])
     """
     check_closures(robot, closures, Closure)
     x = cut(robot, closures, q, v)
     e = Whitened(robot, q, x.frames, x.N)
     L = SemiPivot(e.gram)
-    lam = L.solve(-x.rate if restitution is None else -(1.0 + restitution) * x.rate)
-    after = v + response(robot, q, e.innovations(lam))
-    return Captured(after, wrenches(x.forces(lam)), L.regular, L.smallest)
+    if restitution is None:
+        lam = L.solve(-x.rate)
+    else:
+        lam = L.solve(-(1.0 + np.asanyarray(restitution)) * x.rate)
+    after = np.asanyarray(v) + response(robot, q, e.innovations(lam))
+    return Captured(after, wrenches(x.forces(lam)), lift(L.regular), lift(L.smallest))
 
 
 @program(static=("closures", "frames"), joint_space=True, verify=exists(2, LOCKED))
-def effective_inertia(robot: Robot, closures: Any, q: Any, frames: Any) -> Any:
-    """The inertia felt at frames of a robot with loops, or of an object that is held ([SOA] 6):
-    (Υ − Υ_c* L⁻¹ Υ_c)⁻¹ with Υ = J𝓜⁻¹J* of the frames and Υ_c = N*J𝓜⁻¹J* what they do to the
-    closures; for arms apart, M_o + Σ φΛ_aφ*.
+def effective_inertia(
+    robot: Robot, closures: Sequence[Closure], q: ConfigurationLike, frames: str | Sequence[str]
+) -> Annotated[Array, "n n"]:
+    """The inertia (Υ − Υ_c* L⁻¹ Υ_c)⁻¹ felt at frames of a robot with closures ([SOA] 6).
 
-    Returns (…, 6n, 6n) [kg, kg·m, kg·m²], in the frames' axes; NaN where the closures leave the
-    frames less than free (a single state raises). Cost O(N) for each row, and O(m³).
+    Υ = J𝓜⁻¹J* of the frames, Υ_c = N*J𝓜⁻¹J* their effect on the closures. At a frame of an object
+    that separate arms hold it is M_o + Σ φΛ_aφ*. Cost O(N) for each row, and O(m³).
+
+    Parameters
+    ----------
+    robot
+        The robot.
+    closures
+        Loops or grasps that are closed.
+    q : (…, nq)
+        Configuration.
+    frames
+        The name of a frame, or the names of n frames.
+
+    Returns
+    -------
+    (…, 6n, 6n)
+        The inertia [kg, kg·m, kg·m²] in the axes of the frames; NaN where the frames cannot
+        accelerate in every direction.
+
+    Raises
+    ------
+    SingularError
+        If the inertia of a single state does not exist.
+
+    Examples
+    --------
+    >>> import numpy as np, phipsi as pp
+    >>> boxes = pp.Builder("boxes").body("a", mass=1.0, inertia=(1, 1, 1))
+    >>> boxes = boxes.body("b", mass=2.0, inertia=(1, 1, 1))
+    >>> boxes = boxes.hinge("a", "free", "world", "a").hinge("b", "free", "world", "b").build()
+    >>> inertia = pp.effective_inertia(boxes, [pp.Loop("a", "b")], boxes.neutral(), "a")
+    >>> np.allclose(inertia, np.diag([2, 2, 2, 3, 3, 3]))  # that of both, welded together
+    True
     """
     check_closures(robot, closures, Closure)
     names = as_names(frames)

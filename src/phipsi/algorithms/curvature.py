@@ -1,16 +1,17 @@
-"""How the mass matrix varies over configurations, and whether coordinates make it one ([DL] 2, 6).
+"""Derivatives and curvature of the mass matrix, and coordinates in which it is the identity
+([DL] 2, 6).
 
-𝓜 is the metric of point masses in flat space, so its curvature is a difference of products of
-second fundamental forms (Gauss). With t the columns of a body's Jacobian, N_ij = t̂_i t̂_j, inboard
-freedom first, is the field of the second derivatives of its points, and the product of two such is
-Q_ij,hk = Σ tr(N_ij Π N_hk*), Π the moments of the body's mass.
+𝓜 is the metric that point masses in flat space induce on configurations, so its curvature is a
+difference of products of second fundamental forms (Gauss). If t_i are the columns of a body's
+Jacobian, N_ij = t̂_i t̂_j, inboard freedom first, is the field of second derivatives of its points.
+The product of two such fields is Q_ij,hk = Σ tr(N_ij Π N_hk*), Π the moments of the body's mass.
 """
 
 from __future__ import annotations
 
 from functools import lru_cache, reduce
 from itertools import combinations_with_replacement
-from typing import Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -21,34 +22,47 @@ from phipsi.operators.algebra.local_action import hinge_map_rate
 from phipsi.programs import program
 from phipsi.spatial import ForceBasis, HingeMap, Motion, MotionBasis, Pivot, SingularError
 from phipsi.spatial import rotation as rot
-from phipsi.sweeps import Children, Forest, blocks, forest, inward, local, outward, total
+from phipsi.sweeps import Children, Forest, Record, blocks, forest, inward, local, outward, total
+from phipsi.typing import (
+    Array,
+    Configuration,
+    ConfigurationLike,
+    JointMatrix,
+    JointVector,
+    Real,
+    Scalar,
+)
 
 MOST = {3: 20, 4: 8}
-"""Freedoms up to which arrays with so many axes of them are traced: they take some 20 s to
-compile."""
+"""For arrays with three and four axes of length nv the largest nv that is traced; compilation then
+takes about 20 s."""
 FLAT, TINY = 1e-9, 1e-300
-"""A curvature below so much of the terms that it is the difference of is rounding."""
+"""A curvature counts as zero if it is at most FLAT times the terms whose difference it is; TINY
+prevents a division by zero."""
 LOST = 1e-6
-"""Where W*W and 𝓜 differ by more, relatively, the quadrature has lost its way."""
+"""The largest relative difference of W*W and 𝓜 at which the quadrature counts as accurate."""
+ChristoffelKind = Literal["first", "second"]
+"""The kinds of Christoffel symbols."""
+CHRISTOFFEL_KINDS: tuple[ChristoffelKind, ...] = get_args(ChristoffelKind)
 
 # ---- sensitivities ------------------------------------------------------------------------------
 
 
-def jacobians(robot: Robot, q: Any) -> Forest:
-    """The bodies with J, how each moves by every unit rate, and J⁺, how the hinge's inboard side
-    does, seen there: nv motions each, in the body's frame."""
+def jacobians(robot: Robot, q: ConfigurationLike) -> Forest:
+    """The bodies with J, their motions by unit rates of all freedoms, and J⁺, those of the inboard
+    side of their hinges: nv motions each, in the frame of the body."""
     x = forest(robot, q)
     names = [f"t{i}" for i in range(robot.nv)]
     for name, unit in zip(names, np.eye(robot.nv), strict=True):
 
-        def rigid(k: Any, parent: Any, name: str = name) -> dict[str, Any]:
+        def rigid(k: Record, parent: Record, name: str = name) -> dict[str, Any]:
             """t⁺ = φ*t_p,  t = t⁺ + H*e"""
             plus = k.phi.T @ getattr(parent, name)
             return {f"{name}_plus": plus, name: plus + k.H.T @ k.unit}
 
         x = outward(rigid, x.given(unit=unit), **{name: Motion.zero()})
 
-    def together(k: Any) -> dict[str, Any]:
+    def together(k: Record) -> dict[str, Any]:
         """J = φ*H*,  J⁺ = φ̃*H*"""
         J = MotionBasis(tuple(getattr(k, name) for name in names))
         return {"J": J, "J_plus": MotionBasis(tuple(getattr(k, f"{name}_plus") for name in names))}
@@ -56,13 +70,13 @@ def jacobians(robot: Robot, q: Any) -> Forest:
     return local(together, x)
 
 
-def carried(k: Any, children: Children) -> dict[str, Any]:
+def hinge_forces(k: Record, children: Children) -> dict[str, Any]:
     """F = MJ + Σ φF = φMφ*H*"""
     return {"F": children.sum(lambda c: c.phi @ c.F, k.M @ k.J)}
 
 
-def sensitive(k: Any) -> dict[str, Any]:
-    """J⁺*H̃F, and (∂H)F in the rows of the hinge, for every freedom of it"""
+def hinge_derivatives(k: Record) -> dict[str, Any]:
+    """J⁺*H̃F, and (∂H)F in the rows of the hinge, for each of its freedoms"""
     turned = [ForceBasis(tuple(map(h.cross_force, k.F.columns))) for h in k.H.T.columns]
     rates = [hinge_map_rate(k, unit) for unit in np.eye(len(k.A))]
     return {
@@ -72,16 +86,37 @@ def sensitive(k: Any) -> dict[str, Any]:
 
 
 @program(joint_space=True)
-def mass_matrix_derivative(robot: Robot, q: Any) -> Any:
-    """∂𝓜 along every freedom, the last axis: Z + Z*, Z = Hφ̃H̃φMφ*H* + (∂H)φMφ*H*, where H̃ is
-    crf(H*e) at the hinge that moves ([DL] Identity 6.3, for any hinge).
+def mass_matrix_derivative(robot: Robot, q: ConfigurationLike) -> Annotated[Array, "nv nv nv"]:
+    """The derivatives of 𝓜 by all freedoms: Z + Z*, Z = Hφ̃H̃φMφ*H* + (∂H)φMφ*H* ([DL] Identity 6.3).
 
-    Along coordinates where rates are those of coordinates, else along quasi-velocities. Returns
-    (…, nv, nv, nv), symmetric in the first two; at most 20 freedoms. Along one direction w it is
-    C + C* of `coriolis_matrix(robot, q, w)`, for any number. Cost O(N² · depth).
+    H̃ is crf(H*e) at the hinge that moves; the identity is extended to any hinge. Derivatives are
+    along coordinates if the joint velocities are their rates, else along quasi-velocities. A robot
+    may have at most 20 freedoms. For any number of freedoms the derivative along one direction w
+    is C + C* of `coriolis_matrix(robot, q, w)`. Cost O(N² · depth).
+
+    Parameters
+    ----------
+    robot
+        The robot.
+    q : (…, nq)
+        Configuration.
+
+    Returns
+    -------
+    (…, nv, nv, nv)
+        ∂𝓜_ij along freedom k, axes i, j, k; symmetric in i and j.
+
+    Examples
+    --------
+    >>> import numpy as np, phipsi as pp
+    >>> robot = pp.robots.double_pendulum()
+    >>> C = pp.coriolis_matrix(robot, [0.3, -0.5], [1.0, 2.0])
+    >>> dM = pp.mass_matrix_derivative(robot, [0.3, -0.5])
+    >>> np.allclose(dM @ [1.0, 2.0], C + C.T)
+    True
     """
     _check_size("mass_matrix_derivative", robot, 3)
-    x = local(sensitive, inward(carried, jacobians(robot, q)))
+    x = local(hinge_derivatives, inward(hinge_forces, jacobians(robot, q)))
     Z = np.full((robot.nv,) * 3, 0.0, object)
     for hinge, _, outer in blocks(x, "outer"):
         Z[:, :, hinge.v] = np.stack(outer, axis=2)
@@ -91,6 +126,7 @@ def mass_matrix_derivative(robot: Robot, q: Any) -> Any:
 
 
 def _check_size(what: str, robot: Robot, axes: int) -> None:
+    """Raise if the robot has too many freedoms for an array with so many axes."""
     if robot.nv > MOST[axes]:
         raise ValueError(
             f"{what} of robot {robot.name!r} has {robot.nv}^{axes} numbers, too many to be traced: "
@@ -100,7 +136,7 @@ def _check_size(what: str, robot: Robot, axes: int) -> None:
 
 
 def _check_coordinates(what: str, robot: Robot) -> None:
-    """Refuse joint rates that are no rates of coordinates."""
+    """Raise if joint velocities are not the rates of coordinates."""
     for i in np.flatnonzero(robot.rates < 0)[:1]:
         h = robot.hinge_of(int(i))
         raise ModelError(
@@ -110,18 +146,49 @@ def _check_coordinates(what: str, robot: Robot) -> None:
 
 
 @program(joint_space=True)
-def christoffel(robot: Robot, q: Any, *, kind: str = "first") -> Any:
-    """Christoffel symbols of the mass matrix, [ij, l] = ½(∂_i𝓜_jl + ∂_j𝓜_il − ∂_l𝓜_ij), or of the
-    second `kind` {l, ij} = Σ 𝓜⁻¹_ls [ij, s] ([DL] 2).
+def christoffel(
+    robot: Robot, q: ConfigurationLike, *, kind: ChristoffelKind = "first"
+) -> Annotated[Array, "nv nv nv"]:
+    """Christoffel symbols of the mass matrix, of the first or second kind ([DL] 2).
 
-    The velocity part of the bias force is C_l = Σ [ij, l] β_i β_j. Needs rates of coordinates: no
-    spherical, planar or free joints. Returns (…, nv, nv, nv), axes i, j, l. Cost O(N³).
+        [ij, l] = ½(∂_i𝓜_jl + ∂_j𝓜_il − ∂_l𝓜_ij),    {l, ij} = Σ 𝓜⁻¹_ls [ij, s]
+
+    The velocity part of the bias force is C_l = Σ [ij, l] β_i β_j. Joint velocities must be rates
+    of coordinates: no spherical, planar or free joints. Cost O(N³).
+
+    Parameters
+    ----------
+    robot
+        The robot, with at most 20 freedoms.
+    q : (…, nq)
+        Configuration.
+    kind : "first" or "second"
+        [ij, l] or {l, ij}.
+
+    Returns
+    -------
+    (…, nv, nv, nv)
+        The symbols, axes i, j, l.
+
+    Raises
+    ------
+    ModelError
+        If joint velocities are not rates of coordinates.
+
+    Examples
+    --------
+    >>> import numpy as np, phipsi as pp
+    >>> robot = pp.robots.double_pendulum()
+    >>> q, v = [0.3, -0.5], [1.0, 2.0]
+    >>> C = np.einsum("ijl,i,j->l", pp.christoffel(robot, q), v, v)
+    >>> np.allclose(C, pp.coriolis_product(robot, q, v, v))
+    True
     """
     _check_coordinates("christoffel", robot)
-    if kind not in ("first", "second"):
+    if kind not in CHRISTOFFEL_KINDS:
         raise ValueError(f"kind {kind!r} is not one of first, second")
-    by = np.asarray(mass_matrix_derivative(robot, q))
-    first = 0.5 * (by.transpose(2, 0, 1) + by.transpose(0, 2, 1) - by)
+    dM = np.asarray(mass_matrix_derivative(robot, q))
+    first = 0.5 * (dM.transpose(2, 0, 1) + dM.transpose(0, 2, 1) - dM)
     if kind == "first":
         return first
     pivot = Pivot(np.asarray(mass_matrix(robot, q)))
@@ -134,14 +201,19 @@ def christoffel(robot: Robot, q: Any, *, kind: str = "first") -> Any:
 
 
 def _pairs(n: int) -> list[tuple[int, int]]:
+    """All pairs i ≤ j of n freedoms."""
     return list(combinations_with_replacement(range(n), 2))
 
 
-def second_products(k: Any) -> dict[str, Any]:
+Tensor = Annotated[Array, "nv nv nv nv"]
+"""An array with four axes of length nv."""
+
+
+def second_products(k: Record) -> dict[str, Any]:
     """Q = tr(NΠN*) for all pairs of fields N_ij = t̂_i t̂_j, i ≤ j: S = ω~_i ω~_j, a = ω_i × v_j"""
     t, M = k.J.columns, k.M
     moments = np.block([[M.pseudo, M.moment[:, None]], [M.moment, M.mass]])
-    fields = []
+    fields: list[Array] = []
     for i, j in _pairs(len(t)):
         spin = rot.skew(t[i].angular)
         S, a = spin @ rot.skew(t[j].angular), spin @ t[j].linear
@@ -155,9 +227,9 @@ def second_products(k: Any) -> dict[str, Any]:
     return {"Q": Q}
 
 
-def second_forms(robot: Robot, q: Any) -> tuple[Any, Any]:
-    """B_ij,hk = Q_ij,hk − [ij, l] 𝓜⁻¹_lm [hk, m], the products of what is normal in the second
-    derivatives, and Q; (nv, nv, nv, nv) each."""
+def second_forms(robot: Robot, q: ConfigurationLike) -> tuple[Tensor, Tensor]:
+    """B_ij,hk = Q_ij,hk − [ij, l] 𝓜⁻¹_lm [hk, m], the products of the normal parts of second
+    derivatives (the second fundamental forms), and Q."""
     _check_coordinates("curvature", robot)
     _check_size("curvature", robot, 4)
     n, pairs = robot.nv, _pairs(robot.nv)
@@ -175,27 +247,54 @@ def second_forms(robot: Robot, q: Any) -> tuple[Any, Any]:
 
 
 @program(joint_space=True)
-def curvature(robot: Robot, q: Any) -> Any:
-    """The curvature tensor of the mass matrix, zero where coordinates exist in which it is one
-    ([DL] Lemma 2.2): R_hijk = B_ik,hj − B_ij,hk, B the products of second fundamental forms, which
-    is ½(∂_i∂_j𝓜_hk + ∂_h∂_k𝓜_ij − ∂_i∂_k𝓜_hj − ∂_h∂_j𝓜_ik) + {l, ij}[hk, l] − {l, ik}[hj, l].
+def curvature(robot: Robot, q: ConfigurationLike) -> Tensor:
+    """The curvature tensor of the mass matrix, R_hijk = B_ik,hj − B_ij,hk ([DL] Lemma 2.2).
 
-    It has nv²(nv² − 1)/12 independent entries. Needs rates of coordinates: no spherical, planar or
-    free joints, and at most 8 freedoms. Returns (…, nv, nv, nv, nv), axes h, i, j, k. Cost O(N⁵).
+    B are the products of second fundamental forms. The tensor is also
+
+        ½(∂_i∂_j𝓜_hk + ∂_h∂_k𝓜_ij − ∂_i∂_k𝓜_hj − ∂_h∂_j𝓜_ik) + {l, ij}[hk, l] − {l, ik}[hj, l]
+
+    It is zero where coordinates exist in which the mass matrix is the identity, and has
+    nv²(nv² − 1)/12 independent entries. Joint velocities must be rates of coordinates: no
+    spherical, planar or free joints. Cost O(N⁵).
+
+    Parameters
+    ----------
+    robot
+        The robot, with at most 8 freedoms.
+    q : (…, nq)
+        Configuration.
+
+    Returns
+    -------
+    (…, nv, nv, nv, nv)
+        The tensor, axes h, i, j, k.
+
+    Raises
+    ------
+    ModelError
+        If joint velocities are not rates of coordinates.
+
+    Examples
+    --------
+    >>> import numpy as np, phipsi as pp
+    >>> R = pp.curvature(pp.robots.double_pendulum(), [0.3, -0.5])
+    >>> np.allclose(R, -R.swapaxes(0, 1)), np.allclose(R, 0.0)  # skew; curved
+    (True, False)
     """
-    return _curved(second_forms(robot, q)[0])
+    return _curvature_tensor(second_forms(robot, q)[0])
 
 
-def _curved(B: Any) -> Any:
+def _curvature_tensor(B: Tensor) -> Tensor:
     """R_hijk = B_ik,hj − B_ij,hk"""
     return B.transpose(2, 0, 3, 1) - B.transpose(2, 0, 1, 3)
 
 
 @program
-def bending(robot: Robot, q: Any) -> Any:
-    """The largest entry of the curvature over the lengths of the second derivatives in it."""
+def relative_curvature(robot: Robot, q: ConfigurationLike) -> Scalar | float:
+    """The largest entry of the curvature tensor, relative to the second derivatives in it."""
     B, Q = second_forms(robot, q)
-    R, n = _curved(B), range(robot.nv)
+    R, n = _curvature_tensor(B), range(robot.nv)
     size = np.array([[np.sqrt(Q[i, j, i, j]) for j in n] for i in n], object).reshape(2 * (len(n),))
     parts = (
         np.abs(R[h, i, j, k]) / np.maximum(size[i, k] * size[h, j] + size[i, j] * size[h, k], TINY)
@@ -206,19 +305,46 @@ def bending(robot: Robot, q: Any) -> Any:
 
 
 class Flatness(NamedTuple):
-    """Whether coordinates exist in which the mass matrix is one everywhere, and why not."""
+    """The result of `globally_diagonalizable`."""
 
     flat: bool
+    """Whether coordinates exist in which the mass matrix is the identity everywhere."""
     curvature: float
-    """The largest entry of the curvature tensor over the terms that it is the difference of."""
-    q: np.ndarray
-    """Where that is, (nq,)."""
+    """The largest entry found of the curvature tensor, relative to the terms whose difference it
+    is."""
+    q: Configuration
+    """(nq,): the configuration at which it was found."""
 
 
-def globally_diagonalizable(robot: Robot, samples: int = 64, rng: Any = 0) -> Flatness:
-    """Is the mass matrix flat, so that one change of coordinates diagonalizes the dynamics
-    everywhere ([DL] Lemma 2.2)? Asked of the curvature at random configurations.
+def globally_diagonalizable(
+    robot: Robot, samples: int = 64, rng: np.random.Generator | int | None = 0
+) -> Flatness:
+    """Whether the mass matrix is flat, judged by its curvature at random configurations.
 
+    If it is flat, one change of coordinates diagonalizes the dynamics everywhere ([DL] Lemma 2.2).
+
+    Parameters
+    ----------
+    robot
+        The robot; as for `curvature`.
+    samples
+        The number of random configurations.
+    rng
+        A random number generator, or its seed.
+
+    Returns
+    -------
+    Flatness
+        Whether it is `flat`, the largest relative `curvature` found, and the configuration `q`
+        where it was found.
+
+    Raises
+    ------
+    ModelError
+        If joint velocities are not rates of coordinates.
+
+    Examples
+    --------
     >>> import phipsi as pp
     >>> pp.globally_diagonalizable(pp.robots.double_pendulum()).flat
     False
@@ -226,60 +352,95 @@ def globally_diagonalizable(robot: Robot, samples: int = 64, rng: Any = 0) -> Fl
     if not isinstance(samples, int | np.integer) or samples < 1:
         raise ValueError(f"globally_diagonalizable: samples is {samples!r}, needs at least one")
     q, _ = robot.random_state(rng, (samples,))
-    relative = np.asarray(bending(robot, q))
+    relative = np.asarray(relative_curvature(robot, q))
     worst = int(relative.argmax())
     return Flatness(bool(relative[worst] <= FLAT), float(relative[worst]), q[worst])
 
 
 class Diagonalizing(NamedTuple):
-    """Coordinates ϑ (…, nv) in which the mass matrix is one, and W = ∂ϑ/∂q (…, nv, nv), W*W = 𝓜."""
+    """The result of `diagonalizing_coordinates`."""
 
-    coordinates: Any
-    W: Any
+    coordinates: JointVector
+    """(…, nv) [kg^½·m]: coordinates ϑ in which the mass matrix is the identity."""
+    W: JointMatrix
+    """(…, nv, nv): ∂ϑ/∂q, W*W = 𝓜."""
 
 
-@program(shapes={"start": ("nq",)})
-def transported(robot: Robot, q: Any, start: Any, *, steps: int) -> Diagonalizing:
-    """ϑ = ∫ W dq and dW = W {·, ·dq} along the straight way from start, by Runge's and Kutta's."""
-    way, h = q - start, 1.0 / steps
+@program
+def transported(
+    robot: Robot, q: ConfigurationLike, start: ConfigurationLike, *, steps: int
+) -> Diagonalizing:
+    """ϑ = ∫ W dq and dW = W {·, ·dq} along the straight line from start to q, by the classical
+    Runge-Kutta method."""
+    begin = np.asanyarray(start)
+    way, h = np.asanyarray(q) - begin, 1.0 / steps
 
-    def turn(s: Any) -> Any:
+    def turn(s: Real) -> JointMatrix:
         """A_lj = {l, ij} dq_i"""
-        symbols = christoffel(robot, start + s * way, kind="second")
+        symbols = christoffel(robot, begin + s * way, kind="second")
         return np.tensordot(way, symbols, (0, 0)).T
 
-    def step(state: Any, k: Any) -> Any:
+    def step(state: tuple[Array, Array], k: Real) -> tuple[tuple[Array, Array], Array]:
         W, x = state
-        begin, middle, end = (turn(h * (k + c)) for c in (0.0, 0.5, 1.0))
-        k1 = W @ begin
-        k2 = (W + 0.5 * h * k1) @ middle
-        k3 = (W + 0.5 * h * k2) @ middle
-        k4 = (W + h * k3) @ end
+        A_begin, A_middle, A_end = (turn(h * (k + c)) for c in (0.0, 0.5, 1.0))
+        k1 = W @ A_begin
+        k2 = (W + 0.5 * h * k1) @ A_middle
+        k3 = (W + 0.5 * h * k2) @ A_middle
+        k4 = (W + h * k3) @ A_end
         mean = W + (h / 6.0) * (k1 + k2 + k3)
         return (W + (h / 6.0) * (k1 + 2.0 * (k2 + k3) + k4), x + h * (mean @ way)), x
 
-    frame = linalg.cholesky(mass_matrix(robot, start)).T
+    frame = linalg.cholesky(mass_matrix(robot, begin)).T
     (W, x), _ = repeat(steps, step, (frame, np.zeros(robot.nv)))
     return Diagonalizing(x, W)
 
 
-transported.name = "diagonalizing_coordinates"  # what its errors say
+transported.name = "diagonalizing_coordinates"  # the name in error messages
 
 
 _verdict = lru_cache(maxsize=64)(globally_diagonalizable)
 
 
 def diagonalizing_coordinates(
-    robot: Robot, q: Any, start: Any, *, steps: int = 256
+    robot: Robot, q: ConfigurationLike, start: ConfigurationLike, *, steps: int = 256
 ) -> Diagonalizing:
-    """Coordinates in which the mass matrix is one everywhere, where there are such: ϑ = ∫ W dq with
-    W*W = 𝓜 carried parallel, dW = W {·, ·dq}, by quadrature from `start`, where ϑ = 0
-    ([DL] Lemma 2.1).
+    """Coordinates ϑ = ∫ W dq in which the mass matrix is the identity everywhere ([DL] Lemma 2.1).
 
-    The motion is ϑ̈ = W⁻*(T − C_g) without a Coriolis term. Of fourth order in 1/`steps`. Refuses a
-    robot whose mass matrix is curved, and a straight way to q that passes where it is singular (in
-    a batch such rows are NaN). q and start are (…, nq); returns ϑ (…, nv) [kg^½·m] and W
-    (…, nv, nv).
+    W with W*W = 𝓜 is transported in parallel, dW = W {·, ·dq}, along the straight line to q from
+    `start`, where ϑ = 0. The motion is ϑ̈ = W⁻*(T − C_g), without a Coriolis term. The quadrature
+    is of fourth order in 1/`steps`.
+
+    Parameters
+    ----------
+    robot
+        The robot, whose mass matrix must be flat (`globally_diagonalizable`).
+    q : (…, nq)
+        Configuration.
+    start : (…, nq)
+        The configuration where ϑ = 0.
+    steps
+        The number of steps of the quadrature.
+
+    Returns
+    -------
+    Diagonalizing
+        The coordinates ϑ (…, nv) [kg^½·m] and W = ∂ϑ/∂q (…, nv, nv); rows of a batch are NaN where
+        the line to q passes near a configuration with a singular mass matrix.
+
+    Raises
+    ------
+    ModelError
+        If the mass matrix of the robot is curved.
+    SingularError
+        If the line to a single q passes near a configuration with a singular mass matrix.
+
+    Examples
+    --------
+    >>> import numpy as np, phipsi as pp
+    >>> robot = pp.robots.chain(1)
+    >>> x, W = pp.diagonalizing_coordinates(robot, [0.5], [0.0])
+    >>> np.allclose(W.T @ W, pp.mass_matrix(robot, [0.5])), np.allclose(x, 0.5 * W[0])
+    (True, True)
     """
     if isinstance(steps, bool) or not isinstance(steps, int | np.integer) or steps < 1:
         raise ValueError(f"diagonalizing_coordinates: steps is {steps!r}, needs a whole number > 0")

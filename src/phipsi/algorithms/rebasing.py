@@ -1,10 +1,9 @@
-"""Another body as the base: the re-rooted robot, and how states and forces go over ([BI] A)."""
+"""Another body as the base: the re-rooted robot, and the maps of states and forces ([BI] A)."""
 
 from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -18,55 +17,134 @@ from phipsi.model import Hinge, ModelWarning, Robot
 from phipsi.model import rebase as model
 from phipsi.programs import program
 from phipsi.spatial import Force, Motion, Transform
+from phipsi.typing import (
+    Configuration,
+    ConfigurationLike,
+    JointVector,
+    JointVectorLike,
+)
 
 
 @dataclass(frozen=True)
 class Rebased:
-    """A robot seen from another base: `robot` describes what `old` does, one or more of its trees
-    rooted elsewhere.
+    """Two descriptions of the same robot with different bases, and the maps between their states.
 
-    The maps are compiled and take any leading batch shape; `inverse` goes the other way.
+    The maps are compiled and take any leading batch shape; `inverse` has those of the other
+    direction.
     """
 
     old: Robot
+    """The description that the maps start from."""
     robot: Robot
+    """The description that they lead to: one or more trees of `old` rooted at another body."""
 
-    def state(self, q: Any, v: Any) -> tuple[Any, Any]:
-        """(q', v') of the new description: v' = T v with the new base's velocity first ([BI] A.1).
+    def state(self, q: ConfigurationLike, v: JointVectorLike) -> tuple[Configuration, JointVector]:
+        """The state (q', v') of the new description: v' = T v ([BI] A.1).
 
-        Shapes (…, nq), (…, nv).
+        The part of the free hinge is the pose and the velocity of the new base.
+
+        Parameters
+        ----------
+        q : (…, nq)
+            Configuration of `old`.
+        v : (…, nv)
+            Joint velocities of `old` [rad/s or m/s].
+
+        Returns
+        -------
+        q : (…, nq)
+            Configuration of `robot`.
+        v : (…, nv)
+            Joint velocities of `robot` [rad/s or m/s].
         """
         return rebased_state(self.old, q, v, other=self.robot)
 
-    def acceleration(self, q: Any, v: Any, a: Any) -> Any:
-        """a' = T a + Ṫ v, (…, nv)."""
+    def acceleration(
+        self, q: ConfigurationLike, v: JointVectorLike, a: JointVectorLike
+    ) -> JointVector:
+        """The joint accelerations a' = T a + Ṫ v of the new description.
+
+        Parameters
+        ----------
+        q : (…, nq)
+            Configuration of `old`.
+        v : (…, nv)
+            Joint velocities of `old` [rad/s or m/s].
+        a : (…, nv)
+            Joint accelerations of `old` [rad/s² or m/s²].
+
+        Returns
+        -------
+        (…, nv)
+            Joint accelerations of `robot` [rad/s² or m/s²].
+        """
         return rebased_acceleration(self.old, q, v, a, other=self.robot)
 
-    def force(self, q: Any, tau: Any) -> Any:
-        """tau' = T⁻* tau, (…, nv): of the same power, v'·tau' = v·tau. A force on the old base
-        becomes one on that body, which hinge torques must then carry too."""
+    def force(self, q: ConfigurationLike, tau: JointVectorLike) -> JointVector:
+        """The joint forces tau' = T⁻* tau of the new description, where v'·tau' = v·tau.
+
+        The power is the same. A force on the old base becomes a force on that body, which the
+        hinges between that body and the new base must then transmit.
+
+        Parameters
+        ----------
+        q : (…, nq)
+            Configuration of `old`.
+        tau : (…, nv)
+            Joint forces of `old` [N·m or N].
+
+        Returns
+        -------
+        (…, nv)
+            Joint forces of `robot` [N·m or N].
+        """
         return rebased_force(self.old, q, tau, other=self.robot)
 
     @property
     def inverse(self) -> Rebased:
-        """The way back."""
+        """The maps from the new description back to the old one."""
         return Rebased(self.robot, self.old)
 
 
 def rebase(robot: Robot, body: str) -> Rebased:
     """The same robot with another body of a free tree as its base ([BI] Appendix A).
 
-    On the way from the old base to `body` hinges are turned round (same kinds and names, axes
-    reversed), and bodies get their frame at the hinge that is now inboard; the old one stays as a
-    frame of the body's name, for `jacobian`, `frame_pose` and `external={name: …}`. The free hinge
-    keeps its name and moves the new base. The mechanics are the same: 𝓜' = T⁻*𝓜T⁻¹. To the base
-    itself it gives the same robot. Limits that cannot be said from the other side are dropped with
-    a `ModelWarning`.
+    The hinges between the old base and `body` are reversed (same kinds and names, opposite axes),
+    and the frame of each body between them moves to the hinge that is now inboard. Its old frame
+    stays as a frame with the name of the body, for `jacobian`, `frame_pose` and
+    `external={name: …}`. The free hinge keeps its name and moves the new base. The mechanics are
+    the same: 𝓜' = T⁻*𝓜T⁻¹. If `body` is the base already, the robot is the same.
 
-    >>> import phipsi as pp
+    Limits that cannot be expressed from the other side of a hinge are dropped with a
+    `ModelWarning`.
+
+    Parameters
+    ----------
+    robot
+        The robot; the tree of `body` has a free base.
+    body
+        Name of the body that becomes the base.
+
+    Returns
+    -------
+    Rebased
+        The new description `robot` and the maps of states and forces to it.
+
+    Raises
+    ------
+    ModelError
+        If `body` is no body of a tree with a free base, or if a number of a reversed hinge, such as
+        its damping, cannot be expressed from its other side.
+
+    Examples
+    --------
+    >>> import numpy as np, phipsi as pp
     >>> arm = pp.robots.space_arm()
     >>> hand = pp.rebase(arm, arm.bodies[-1].name)
-    >>> q, v = hand.state(*arm.random_state(0))
+    >>> q, v = arm.random_state(0)
+    >>> energy = pp.kinetic_energy(hand.robot, *hand.state(q, v))
+    >>> np.allclose(energy, pp.kinetic_energy(arm, q, v))
+    True
     """
     if not isinstance(robot, Robot) or not isinstance(body, str):
         kind = type(robot).__name__
@@ -78,7 +156,9 @@ def rebase(robot: Robot, body: str) -> Rebased:
 
 
 @program(static=("other",))
-def rebased_state(robot: Robot, q: Any, v: Any, *, other: Robot) -> tuple[Any, Any]:
+def rebased_state(
+    robot: Robot, q: ConfigurationLike, v: JointVectorLike, *, other: Robot
+) -> tuple[Configuration, JointVector]:
     """`Rebased.state`: q' and v' of the description `other`. Cost O(N)."""
     q, v = np.asarray(q), np.asarray(v)
 
@@ -93,7 +173,9 @@ def rebased_state(robot: Robot, q: Any, v: Any, *, other: Robot) -> tuple[Any, A
 
 
 @program(static=("other",))
-def rebased_acceleration(robot: Robot, q: Any, v: Any, a: Any, *, other: Robot) -> Any:
+def rebased_acceleration(
+    robot: Robot, q: ConfigurationLike, v: JointVectorLike, a: JointVectorLike, *, other: Robot
+) -> JointVector:
     """`Rebased.acceleration`: a' of the description `other`. Cost O(N)."""
     q, v, a = np.asarray(q), np.asarray(v), np.asarray(a)
     every = np.asarray(accelerations(robot, q, v, a))
@@ -107,14 +189,17 @@ def rebased_acceleration(robot: Robot, q: Any, v: Any, a: Any, *, other: Robot) 
 
 
 @program(static=("other",))
-def rebased_force(robot: Robot, q: Any, tau: Any, *, other: Robot) -> Any:
+def rebased_force(
+    robot: Robot, q: ConfigurationLike, tau: JointVectorLike, *, other: Robot
+) -> JointVector:
     """`Rebased.force`: tau' of the description `other`, tau' = L⁻*tau + Σ J'*f, f the force on an
     old base and J' the Jacobian of that body. Cost O(N)."""
     q, tau = np.asarray(q), np.asarray(tau)
-    there, _ = rebased_state(robot, q, np.zeros(robot.nv), other=other)
+    q_other, _ = rebased_state(robot, q, np.zeros(robot.nv), other=other)
 
-    def carried(h: Hinge) -> Any:
+    def base_force(h: Hinge) -> JointVector:
+        """J'*f of the force f that the free hinge h exerts on the old base."""
         f = robot.frame(h.child).placement.solve(Force.of(tau[h.v]))
-        return np.asarray(jacobian(other, there, h.child)).T @ f.array
+        return np.asarray(jacobian(other, q_other, h.child)).T @ f.array
 
-    return sum(map(carried, model.uprooted(robot, other)), model.force(robot, other, q, tau))
+    return sum(map(base_force, model.uprooted(robot, other)), model.force(robot, other, q, tau))

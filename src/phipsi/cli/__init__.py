@@ -1,4 +1,4 @@
-"""The command line: `app` has the commands, and each is run by a module of its name."""
+"""The command line: `app` has the commands; most have a module of their name that runs them."""
 
 from phipsi.cli.app import app
 

@@ -2,36 +2,37 @@
 
 from __future__ import annotations
 
-import io
 import os
 import sys
 import warnings
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
 import phipsi as pp
+from phipsi.cli.choices import Base, Format, Language, Stage
 from phipsi.cli.errors import INTERRUPTED, BadUsage
 
 
 class _Commands(TyperGroup):
-    """Ends every error with one sentence on stderr: exit code 2 for bad usage, 1 for a failure."""
+    """Turns every error into one sentence on stderr: exit code 2 for bad usage, 1 for a failure."""
 
     def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> Any:
         if not standalone_mode:
             return super().main(*args, standalone_mode=False, **extra)
-        if sys.stdout is None:  # closed by whoever called
+        if sys.stdout is None:  # closed by the caller
             sys.stdout = open(os.devnull, "w")
-        if isinstance(sys.stdout, io.TextIOWrapper):
-            sys.stdout.reconfigure(errors="replace")  # φ on a terminal that has none
+        reconfigure = getattr(sys.stdout, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="replace")  # for terminals without φ
         try:
             with warnings.catch_warnings():
                 warnings.showwarning = _warn
                 code = super().main(*args, standalone_mode=False, **extra)
             sys.stdout.flush()
-        except BrokenPipeError:  # whoever read has gone; nothing is left to say
+        except BrokenPipeError:  # the reader of stdout has gone
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             code = 1
         except (OSError, ImportError, MemoryError) as error:
@@ -54,18 +55,20 @@ class _Commands(TyperGroup):
 
 
 def _told(error: Exception) -> str:
-    """The sentence of an error from outside."""
+    """The sentence of an error that Python or the operating system raised."""
     if isinstance(error, OSError) and error.strerror:
         where = f"{error.filename!r}: " if error.filename else ""
         return f"{where}{error.strerror}"
     return str(error) or "there is not enough memory"
 
 
-def _warn(message: Warning | str, *_: Any) -> None:
+def _warn(message: Warning | str, *_: object) -> None:
+    """Print a warning as one sentence; `warnings.showwarning` also gives where it was raised."""
     _complain(f"warning: {message}", 0)
 
 
 def _complain(message: str, code: int) -> int:
+    """Print a sentence on stderr and return the exit code."""
     print("phipsi:", " ".join(message.split()), file=sys.stderr)
     return code
 
@@ -80,6 +83,7 @@ app = typer.Typer(
 
 
 def _version(wanted: bool) -> None:
+    """Print the version and exit, if it is asked for."""
     if wanted:
         print("phipsi", pp.__version__)
         raise typer.Exit
@@ -119,9 +123,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON for other program
 OneRobot = Annotated[
     str, typer.Argument(metavar="ROBOT", help="A URDF, MJCF or JSON file, or a packaged robot.")
 ]
-Held = Annotated[
-    Literal["fixed", "free"] | None, typer.Option(help="How the root of a URDF is held.")
-]
+Held = Annotated[Base | None, typer.Option(help="How the root of a URDF is held.")]
 
 
 @app.command()
@@ -155,12 +157,8 @@ def explain(
         str | None,
         typer.Argument(metavar="ROBOT", help="A robot to count its operations on, as in info."),
     ] = None,
-    language: Annotated[
-        Literal["dynamics", "estimation"], typer.Option(help="How the recursion is told.")
-    ] = "dynamics",
-    form: Annotated[
-        Literal["text", "markdown", "latex"], typer.Option("--format", help="What is printed.")
-    ] = "text",
+    language: Annotated[Language, typer.Option(help="How the recursion is told.")] = "dynamics",
+    form: Annotated[Format, typer.Option("--format", help="What is printed.")] = "text",
     active: Annotated[
         list[str] | None,
         typer.Option(metavar="HINGE", help="An active hinge, of passive arms; once for each."),
@@ -182,7 +180,7 @@ def show(
     ],
     robot: OneRobot,
     stage: Annotated[
-        Literal["operators", "sweeps", "graph", "llvm", "cuda"],
+        Stage,
         typer.Option(help="Its equation, its recursions, every scalar operation, or its code."),
     ] = "sweeps",
     option: Annotated[

@@ -1,21 +1,23 @@
-"""`phipsi bench`: what the functions cost on a robot, beside Pinocchio and MuJoCo."""
+"""`phipsi bench`: times of the functions on a robot, beside those of Pinocchio and MuJoCo."""
 
 from __future__ import annotations
 
 import gc
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
 import phipsi as pp
+from phipsi.cli.choices import Base
 from phipsi.cli.errors import INTERRUPTED, BadUsage
-from phipsi.cli.lookup import Base, find_program, find_robot
+from phipsi.cli.lookup import find_program, find_robot
 from phipsi.cli.peers import LOOPED, Contestant, Peer, peers
+from phipsi.typing import Array
 
 FUNCTIONS = (
     "forward_dynamics",
@@ -27,30 +29,42 @@ FUNCTIONS = (
     "poses",
     "jacobian",
 )
-"""What is timed unless other functions are named."""
+"""The functions that are timed by default."""
 ROUNDS, SPAN = 15, 0.01
-"""Rounds that contestants run in turn, and the least time of each in a round [s]."""
+"""How many rounds there are, in each of which all contestants run in turn, and how long each runs
+at least in a round [s]."""
 MEMORY = 4_000_000_000
-"""No batch whose results take more is made [bytes]."""
+"""The most memory that the results of a batch may take [bytes]."""
 WIDTH = 110
-"""Characters that the table may take where the terminal does not say."""
+"""The least width of the table, in characters."""
+
+
+class PeerTimes(TypedDict):
+    """The times of a function in another library [ns], and their ratios to ours; a batch is timed
+    by single calls where the library has no function for it."""
+
+    single_ns: float
+    batch_ns: float
+    single_ratio: float
+    batch_ratio: float
 
 
 @dataclass(frozen=True)
 class Row:
-    """A function: nanoseconds per evaluation, called for one state and for a batch, on one core;
-    the same of each peer (a batch by single calls where it has no other way), and how many times
-    longer that is."""
+    """The times of a function on one core [ns per evaluation]."""
 
     function: str
     operations: int
     single_ns: float
+    """Called for one state."""
     batch_ns: float
-    peers: dict[str, dict[str, float]] = field(default_factory=dict)
+    """Called for a batch."""
+    peers: dict[str, PeerTimes] = field(default_factory=dict[str, PeerTimes])
+    """The times of other libraries, by name."""
 
 
 def run(name: str, base: Base | None, batch: int, functions: str | None, as_json: bool) -> int:
-    """Print the table, or JSON; 0, or 130 after Ctrl-C, with what was measured until then."""
+    """Print the table, or JSON, and return 0; after Ctrl-C print what there is and return 130."""
     robot = find_robot(name, base)
     if not robot.nv:
         raise BadUsage(f"robot {robot.name!r} does not move: there is nothing to time")
@@ -79,15 +93,15 @@ def run(name: str, base: Base | None, batch: int, functions: str | None, as_json
     return code
 
 
-def random_states(robot: pp.Robot, count: int) -> dict[str, np.ndarray]:
-    """q within limits, v, a, tau and whatever else has nv numbers standard normal."""
+def random_states(robot: pp.Robot, count: int) -> dict[str, Array]:
+    """Random states: q within limits; v, a and tau standard normal."""
     rng = np.random.default_rng(0)
     q, v = robot.random_state(rng, (count,))
     return {"q": q, "v": v} | {x: rng.standard_normal((count, robot.nv)) for x in ("a", "tau")}
 
 
 def _check(function: str, program: pp.Program[..., Any], robot: pp.Robot, batch: int) -> None:
-    """The function can be called with random numbers, and its results fit."""
+    """Refuse a function that random numbers cannot be made for, or whose results are too large."""
     for name, p in program.parameters.items():
         if p.required and name != "frame" and p.shape is None:
             raise BadUsage(f"{function} needs {name}, which bench cannot make up; leave it out")
@@ -105,6 +119,7 @@ def _check(function: str, program: pp.Program[..., Any], robot: pp.Robot, batch:
 
 
 def _options(program: pp.Program[..., Any], robot: pp.Robot) -> dict[str, Any]:
+    """The options without default of a program: the frame is that of the last body."""
     return {"frame": robot.bodies[-1].name} if "frame" in program.options else {}
 
 
@@ -112,16 +127,16 @@ def measured(
     function: str,
     program: pp.Program[..., Any],
     robot: pp.Robot,
-    states: Mapping[str, np.ndarray],
+    states: Mapping[str, Array],
     batch: int,
     others: Sequence[Peer],
 ) -> Row:
-    """The row of a function."""
+    """The times of a function and of its peers."""
     kernel = program.compile(robot, threads=1, **_options(program, robot))
     rng = np.random.default_rng(1)
-    arrays = []
+    arrays: list[Array] = []
     for name, leaf in kernel.parameters:
-        shape = (len(states["q"]), *getattr(leaf, "shape", ()))
+        shape: tuple[int, ...] = (len(states["q"]), *getattr(leaf, "shape", ()))
         arrays.append(states[name] if name in states else rng.standard_normal(shape))
     each = list(zip(*(list(x[:LOOPED]) for x in arrays), strict=True))
     many = [x[:batch] for x in arrays]
@@ -154,7 +169,7 @@ def measured(
 
 
 def race(contestants: Mapping[str, Contestant]) -> dict[str, float]:
-    """Nanoseconds per evaluation of each, the best of rounds in which all run in turn."""
+    """Nanoseconds per evaluation of each contestant, the least of rounds that all run in turn."""
     once = {name: min(_seconds(c, 1) for _ in range(2)) for name, c in contestants.items()}
     calls = {name: max(1, round(SPAN / max(t, 1e-9))) for name, t in once.items()}
     rounds = max(3, min(ROUNDS, round(ROUNDS * SPAN / max(once.values()))))
@@ -170,6 +185,7 @@ def race(contestants: Mapping[str, Contestant]) -> dict[str, float]:
 
 
 def _seconds(contestant: Contestant, calls: int) -> float:
+    """The mean time of a call [s]."""
     call = contestant.call
     start = time.perf_counter()
     for _ in range(calls):
@@ -178,8 +194,8 @@ def _seconds(contestant: Contestant, calls: int) -> float:
 
 
 @contextmanager
-def _progress(count: int) -> Iterator[Callable[[str], None]]:
-    """A bar on stderr, where that is a terminal; it is told what comes next."""
+def _progress(count: int) -> Generator[Callable[[str], None], None, None]:
+    """A progress bar on stderr, if that is a terminal; yields a function that names each step."""
     from rich.console import Console
     from rich.progress import Progress
 
@@ -196,6 +212,7 @@ def _progress(count: int) -> Iterator[Callable[[str], None]]:
 def _summary(
     robot: pp.Robot, batch: int, rows: list[Row], others: list[Peer], code: int
 ) -> dict[str, Any]:
+    """The data that `phipsi bench --json` prints."""
     return {
         "robot": robot.name,
         "nv": robot.nv,
@@ -208,6 +225,7 @@ def _summary(
 
 
 def _show(robot: pp.Robot, batch: int, rows: list[Row], others: list[Peer]) -> None:
+    """Print the table."""
     from rich import box
     from rich.console import Console
     from rich.table import Table

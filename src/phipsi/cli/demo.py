@@ -1,37 +1,61 @@
-"""`phipsi demo`: a free-flying arm reaches with its thrusters off, by three controllers; and what
-a thousand seconds adrift do to momentum and energy."""
+"""`phipsi demo`: a free-flying arm reaches with its thrusters off, by three controllers; and how
+momentum and energy drift in a thousand seconds of free motion."""
 
 from __future__ import annotations
 
+import importlib
 import sys
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
 import phipsi as pp
 from phipsi.control import on_path, pose_path, reaction_mode, resolved_acceleration
 from phipsi.scenarios.folder import check, filled
+from phipsi.typing import (
+    Array,
+    ConfigurationLike,
+    JointVector,
+    JointVectorLike,
+    Pose,
+    PoseLike,
+    ScalarLike,
+)
 from phipsi.view import Report, base_motion, conservation, picture, save_figure, tip_error
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from rich.console import Console
 
 START = (1.73, -0.04, -0.22, -0.4, -1.09, 0.85, 0.0)
 """The joints of the arm at the start [rad]: elbow bent, far from singular."""
 WAY = (-0.7, 0.6, -0.3)
-"""From there to the target [m]."""
+"""The displacement of the tool from its start to the target [m]."""
 REACH, HOLD, STEP = 8.0, 2.0, 0.01
 ADRIFT, EVERY = 1000.0, 50
 ORDINARY, GENERAL, REACTION = "ordinary Jacobian", "generalized Jacobian", "reaction mode"
+Compared = Literal["rk4", "preserving", "preserving4"]
+"""The methods of integration whose drift is compared."""
 TITLE = "A free-flying arm reaches with its thrusters off"
 
 
-@pp.program(shapes={"t": (), "start": (4, 4), "goal": (4, 4), "duration": (), "active": ("nv",)})
+@pp.program
 def as_if_fixed(
-    robot: pp.Robot, t: Any, q: Any, v: Any, active: Any, start: Any, goal: Any, duration: Any
-) -> Any:
-    """Resolved acceleration by the ordinary Jacobian: the arm moves as it would on a base that
-    stays where it was, and the base does not."""
+    robot: pp.Robot,
+    t: ScalarLike,
+    q: ConfigurationLike,
+    v: JointVectorLike,
+    active: JointVectorLike,
+    start: PoseLike,
+    goal: PoseLike,
+    duration: ScalarLike,
+) -> JointVector:
+    """Resolved acceleration by the ordinary Jacobian, as if the base stayed where it was, which it
+    does not."""
+    q, v, active = np.asanyarray(q), np.asanyarray(v), np.asanyarray(active)
     believed = np.concatenate([robot.neutral()[:7], q[7:]])
     seen = np.where(active, v, 0.0)
     pose, velocity, acceleration = pose_path(t, duration, start, goal)
@@ -47,7 +71,7 @@ def as_if_fixed(
 
 
 class Check(NamedTuple):
-    """What must be so, and whether it is."""
+    """A claim of the demonstration, what was measured, and whether the claim holds."""
 
     claim: str
     measured: str
@@ -55,7 +79,7 @@ class Check(NamedTuple):
 
 
 def run(output: Path, force: bool) -> int:
-    """Simulate, print, and write figures and the report; 0 when every claim holds, else 1."""
+    """Simulate, print, write figures and the report; return 0 when every claim holds, else 1."""
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
@@ -67,7 +91,7 @@ def run(output: Path, force: bool) -> int:
         task = bar.add_task("reaching, three ways")
         motions, target = reach()
         bar.update(task, description="1 000 s adrift, three methods")
-        adrift = {method: drift(method) for method in ("rk4", "preserving", "preserving4")}
+        adrift = {method: drift(method) for method in get_args(Compared)}
         bar.update(task, description="figures and report")
         rows = [[name, *compared(motion, target)] for name, motion in motions.items()]
         kept = [[name, *conserved(motion)] for name, motion in adrift.items()]
@@ -84,8 +108,8 @@ def run(output: Path, force: bool) -> int:
 # ---- the motions --------------------------------------------------------------------------------
 
 
-def reach() -> tuple[dict[str, pp.Trajectory], np.ndarray]:
-    """The same way of the tool, by three controllers; and where it leads, (4, 4)."""
+def reach() -> tuple[dict[str, pp.Trajectory], Pose]:
+    """The motions of the tool along one path by three controllers, and the goal of the path."""
     robot = pp.robots.space_arm()
     q = robot.neutral()
     q[7:] = START
@@ -94,7 +118,7 @@ def reach() -> tuple[dict[str, pp.Trajectory], np.ndarray]:
     goal[:3, 3] += WAY
     path = {"start": start, "goal": goal, "duration": REACH}
     position = {**path, "rows": "position"}
-    laws: dict[str, tuple[Any, dict[str, Any]]] = {
+    laws: dict[str, tuple[pp.Program[..., Any], dict[str, Any]]] = {
         REACTION: (on_path(reaction_mode), position),
         GENERAL: (on_path(resolved_acceleration), position),
         ORDINARY: (as_if_fixed, path),
@@ -108,24 +132,24 @@ def reach() -> tuple[dict[str, pp.Trajectory], np.ndarray]:
     }, goal  # fmt: skip
 
 
-def drift(method: str) -> pp.Trajectory:
-    """The arm swings freely for a thousand seconds, steps of 10 ms."""
+def drift(method: Compared) -> pp.Trajectory:
+    """The free motion of the arm over a thousand seconds, in steps of 10 ms."""
     robot = pp.robots.space_arm()
     q, v = robot.random_state(1)
     v = v * np.where(robot.mask("base"), 0.05, 2.0)
     return pp.simulate(robot, q, v, duration=ADRIFT, dt=STEP, every=EVERY, method=method)
 
 
-# ---- what they show -----------------------------------------------------------------------------
+# ---- measures and claims ------------------------------------------------------------------------
 
 REACHED = ("", "miss [mm]", "base turns [°]", "moves [mm]", "momentum [SI]", "energy − work [J]")
 DRIFTED = "1 000 s adrift in steps of 10 ms: relative changes, of energy their median"
 KEPT = ("", "angular momentum", "linear", "energy: 100 s", "500 s", "then")
 
 
-def compared(motion: pp.Trajectory, target: np.ndarray) -> list[float]:
-    """Miss, largest turn and shift of the base, largest momentum, and what the motors' work and
-    the energy differ by."""
+def compared(motion: pp.Trajectory, target: Array) -> list[float]:
+    """Miss [mm], largest turn [°] and shift [mm] of the base, largest momentum, and the difference
+    between the motors' work and the change of energy [J]."""
     angle = np.linalg.norm(motion.robot.difference(motion.q[0], motion.q)[:, :3], axis=1)
     moved = np.linalg.norm(motion.q[:, :3] - motion.q[0, :3], axis=1)
     power = (motion.tau * motion.v).sum(1)
@@ -137,14 +161,14 @@ def compared(motion: pp.Trajectory, target: np.ndarray) -> list[float]:
     ]  # fmt: skip
 
 
-def miss(motion: pp.Trajectory, target: np.ndarray) -> float:
-    """How far from its target the tool ends [m]."""
+def miss(motion: pp.Trajectory, target: Array) -> float:
+    """The distance between the end of the tool's path and its target [m]."""
     return float(np.linalg.norm(motion.frame("tool")[-1, :3, 3] - target[:3, 3]))
 
 
 def conserved(motion: pp.Trajectory) -> list[float]:
-    """The largest relative changes of momentum, and the median ones of energy in the first tenth,
-    the first half and the second half."""
+    """The largest relative changes of angular and linear momentum; the median relative changes of
+    energy in the first tenth, the first half and the second half."""
     h = motion.momentum.reshape(-1, 2, 3)
     change = np.linalg.norm(h - h[0], axis=-1).max(0) / np.linalg.norm(h[0], axis=-1)
     error, n = np.abs(motion.energy / motion.energy[0] - 1.0), len(motion)
@@ -153,9 +177,9 @@ def conserved(motion: pp.Trajectory) -> list[float]:
 
 
 def claims(
-    motions: Mapping[str, pp.Trajectory], target: np.ndarray, adrift: Mapping[str, pp.Trajectory]
+    motions: Mapping[str, pp.Trajectory], target: Array, adrift: Mapping[str, pp.Trajectory]
 ) -> Iterator[Check]:
-    """What the demonstration is there to show."""
+    """The claims of the demonstration, checked."""
     found = {name: compared(motion, target) for name, motion in motions.items()}
     short, turned = found[REACTION][0], found[REACTION][1]
     yield Check("reaction mode reaches within 1 mm", f"{short:.2g} mm", short < 1.0)
@@ -176,10 +200,16 @@ def claims(
     yield Check("where Runge-Kutta's energy drifts", f"{last / first:.0f}-fold", last > 3.0 * first)
 
 
-# ---- telling ------------------------------------------------------------------------------------
+# ---- output -------------------------------------------------------------------------------------
+
+TableRow = list[str | float]
+"""A name and numbers."""
 
 
-def _print(console: Any, rows: list[Any], kept: list[Any], checks: list[Check]) -> None:
+def _print(
+    console: Console, rows: list[TableRow], kept: list[TableRow], checks: list[Check]
+) -> None:
+    """Print both tables and the checks."""
     from rich import box
     from rich.markup import escape
     from rich.table import Table
@@ -192,7 +222,7 @@ def _print(console: Any, rows: list[Any], kept: list[Any], checks: list[Check]) 
         for i, name in enumerate(header):
             table.add_column(escape(name), justify="right" if i else "left")
         for name, *numbers in lines:
-            table.add_row(name, *(f"{x:.3g}" for x in numbers))
+            table.add_row(str(name), *(f"{x:.3g}" for x in numbers))
         console.print(table)
         console.print()
     for one in checks:
@@ -201,10 +231,11 @@ def _print(console: Any, rows: list[Any], kept: list[Any], checks: list[Check]) 
 
 
 def write(
-    output: Path, motions: Mapping[str, pp.Trajectory], target: np.ndarray,
-    adrift: Mapping[str, pp.Trajectory], rows: list[Any], kept: list[Any], checks: list[Check],
+    output: Path, motions: Mapping[str, pp.Trajectory], target: Array,
+    adrift: Mapping[str, pp.Trajectory], rows: list[TableRow], kept: list[TableRow],
+    checks: list[Check],
 ) -> list[str]:  # fmt: skip
-    """Figures, the report and the first trajectory; their names."""
+    """Write figures, the report and the trajectory of reaction mode; return the names of files."""
     names = ["report.html", "reaction.npz"]
     page = Report(TITLE, "phipsi " + pp.__version__)
     page.paragraph(
@@ -235,11 +266,11 @@ def write(
 
 
 def _pictures(
-    motions: Mapping[str, pp.Trajectory], target: np.ndarray, adrift: Mapping[str, pp.Trajectory]
-) -> dict[str, tuple[Any, str]]:
-    """Figures by name, each with what it shows; none without matplotlib."""
+    motions: Mapping[str, pp.Trajectory], target: Array, adrift: Mapping[str, pp.Trajectory]
+) -> dict[str, tuple[Figure, str]]:
+    """Figures by name, each with its description; none without matplotlib."""
     try:
-        import matplotlib  # noqa: F401
+        importlib.import_module("matplotlib")
     except ImportError:
         note = 'phipsi: no figures: they need matplotlib, pip install "phipsi[plot]"'
         print(note, file=sys.stderr)

@@ -1,4 +1,4 @@
-"""`phipsi doctor`: what is installed, which backends work, and a self-test."""
+"""`phipsi doctor`: installed packages, working backends, and a self-test."""
 
 from __future__ import annotations
 
@@ -8,31 +8,32 @@ import subprocess
 import sys
 import time
 from importlib import metadata
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 import numpy as np
 
 import phipsi as pp
-from phipsi.compile import BACKENDS
+from phipsi.compile import BACKENDS, BackendName
 
 
 class Check(NamedTuple):
-    """What became of the self-test of a backend."""
+    """The outcome of the self-test of a backend."""
 
-    backend: str
+    backend: BackendName
     available: bool
     sound: bool
-    """Its numbers are right, or it may be absent."""
+    """Whether its numbers are right, or it is absent and optional."""
     error: float | None = None
     """The largest error of forward against inverse dynamics."""
     seconds: float | None = None
     said: str = ""
+    """A remark, or why it is not available."""
 
 
 def run(as_json: bool) -> int:
-    """Print the findings; 0 when the self-test passes, else 1."""
+    """Print the findings; return 0 when the self-test passes, else 1."""
     start, use = import_time(), import_time("; phipsi.forward_dynamics")
-    checks = [check(name) for name in BACKENDS]
+    checks = [check(name) for name in get_args(BackendName)]
     sound = all(one.sound for one in checks)
     if as_json:
         cache = pp.cache_info()
@@ -80,7 +81,7 @@ def _show(start: float, use: float, checks: list[Check]) -> None:
 
 
 def requirements() -> dict[str, list[tuple[str, str | None]]]:
-    """For the core and each extra of users the packages it needs, and the versions installed."""
+    """The packages that the core and each extra need, with the installed versions."""
     needs: dict[str, list[tuple[str, str | None]]] = {"core": []}
     for line in metadata.requires("phipsi") or []:
         requirement, _, marker = line.partition(";")
@@ -99,7 +100,8 @@ def requirements() -> dict[str, list[tuple[str, str | None]]]:
 
 
 def import_time(use: str = "", runs: int = 5) -> float:
-    """Seconds that `import phipsi` and `use` take in a fresh interpreter, the best of several."""
+    """Seconds that `import phipsi` and `use` take in a fresh interpreter, the least of several
+    runs."""
     code = (
         f"import time; t = time.perf_counter(); import phipsi{use}; print(time.perf_counter() - t)"
     )
@@ -108,14 +110,14 @@ def import_time(use: str = "", runs: int = 5) -> float:
 
 
 def _lanes() -> int:
-    """How many float64 the vectors of this machine hold."""
+    """How many float64 a vector register of this machine holds."""
     from phipsi.compile.native import host
 
     return host("float64").lanes
 
 
-def check(backend: str) -> Check:
-    """What a backend can do, and whether that is right: forward against inverse dynamics."""
+def check(backend: BackendName) -> Check:
+    """Whether a backend is available and its forward dynamics agree with inverse dynamics."""
     robot = pp.robots.space_arm()
     q, v = robot.random_state(0, (8,))
     tau = np.random.default_rng(1).standard_normal((8, robot.nv))

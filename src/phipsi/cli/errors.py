@@ -1,4 +1,4 @@
-"""How a command says that it cannot go on."""
+"""Errors and exit codes of commands."""
 
 from __future__ import annotations
 
@@ -7,4 +7,4 @@ INTERRUPTED = 130
 
 
 class BadUsage(Exception):
-    """The arguments make no sense; the message is one sentence."""
+    """Wrong arguments of a command; the message is one sentence."""

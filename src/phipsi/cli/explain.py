@@ -1,18 +1,15 @@
-"""`phipsi explain`: an operator expression, explained."""
+"""`phipsi explain`: the explanation of an operator expression."""
 
 from __future__ import annotations
 
 import re
-from typing import Literal
 
+from phipsi.cli.choices import Format, Language
 from phipsi.cli.errors import BadUsage
 from phipsi.cli.lookup import find_robot
 from phipsi.model import ModelError
 from phipsi.operators.writing.explain import Explanation, explain
 from phipsi.operators.writing.parser import parse
-
-Language = Literal["dynamics", "estimation"]
-Format = Literal["text", "markdown", "latex"]
 
 SECTIONS = r"(?m)^(Derivation|Recursion|Symbols|Cost)$"
 SOURCES = r"(?m)\[(?:SOA|BI|BI-c|UA|DL)\][^\n]*$"
@@ -41,7 +38,7 @@ def run(
 
 
 def _show(found: Explanation) -> None:
-    """The text, its headings bold, its sources dim, the form that runs green."""
+    """Print the text: headings bold, sources dim, the form of the expression that is run green."""
     from rich.console import Console
     from rich.text import Text
 

@@ -6,7 +6,8 @@ import json
 from typing import Any
 
 import phipsi as pp
-from phipsi.cli.lookup import Base, find_robot
+from phipsi.cli.choices import Base
+from phipsi.cli.lookup import find_robot
 
 
 def run(name: str, base: Base | None, as_json: bool) -> None:
@@ -46,7 +47,7 @@ def show_cache(clear: bool, as_json: bool) -> None:
 
 
 def summary(robot: pp.Robot) -> dict[str, Any]:
-    """What `phipsi info --json` prints."""
+    """The data that `phipsi info --json` prints."""
     return {
         "name": robot.name,
         **_sizes(robot),
@@ -67,10 +68,11 @@ def summary(robot: pp.Robot) -> dict[str, Any]:
     }
 
 
-def _sizes(robot: pp.Robot) -> dict[str, Any]:
-    sizes = {"nb": robot.nb, "nq": robot.nq, "nv": robot.nv}
-    return sizes | {"mass": float(robot.mass)}
+def _sizes(robot: pp.Robot) -> dict[str, float]:
+    """How many bodies, coordinates and freedoms there are, and the mass [kg]."""
+    return {"nb": robot.nb, "nq": robot.nq, "nv": robot.nv, "mass": float(robot.mass)}
 
 
-def _first_line(thing: Any) -> str:
+def _first_line(thing: object) -> str:
+    """The first line of a docstring."""
     return (thing.__doc__ or "").strip().partition("\n")[0]

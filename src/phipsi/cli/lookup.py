@@ -1,16 +1,15 @@
-"""Robots and programs by the names that are typed."""
+"""Robots and programs by the names in arguments of the command line."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import phipsi as pp
+from phipsi.cli.choices import Base
 from phipsi.cli.errors import BadUsage
-
-Base = Literal["fixed", "free"]
 
 
 def find_robot(name: str, base: Base | None = None) -> pp.Robot:
@@ -48,8 +47,8 @@ def find_program(name: str) -> pp.Program[..., Any]:
 
 
 def hint(name: str, known: Iterable[str]) -> str:
-    """What may have been meant, else what there is."""
-    known = list(known)
-    near = get_close_matches(name, known, n=1)
-    more = f" and {len(known) - 12} more" if len(known) > 12 else ""
-    return f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known[:12])}{more}"
+    """The known name that is closest to a wrong one, else the known names."""
+    names = list(known)
+    near = get_close_matches(name, names, n=1)
+    more = f" and {len(names) - 12} more" if len(names) > 12 else ""
+    return f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names[:12])}{more}"

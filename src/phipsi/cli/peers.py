@@ -9,11 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import phipsi as pp
+from phipsi.typing import Array
 
 LOOPED, DATAS = 64, 8
-"""States that calls of one state go through; of MuJoCo each in an MjData of its own."""
+"""How many states are evaluated by calls of one state each: of phipsi and Pinocchio, and of MuJoCo,
+where each has an MjData of its own."""
 AGREEMENT = 1e-6
-"""The largest relative difference in forward dynamics of a peer."""
+"""The largest relative difference between our forward dynamics and a peer's."""
 
 PINOCCHIO = {
     "forward_dynamics": ("aba", ("q", "v", "tau")),
@@ -29,29 +31,31 @@ PINOCCHIO = {
     "regressor": ("computeJointTorqueRegressor", ("q", "v", "a")),
     "poses": ("forwardKinematics", ("q",)),
 }
-"""What computes the same there, and from which arrays."""
+"""The function of Pinocchio that computes the same, and its arrays."""
 
 
 class Contestant(NamedTuple):
-    """A call and how many evaluations it makes."""
+    """A call to be timed, and how many evaluations it makes."""
 
     call: Callable[[], object]
     evaluations: int
 
 
 class Peer(NamedTuple):
-    """Another library: by function how it evaluates single states, and how batches, if it can; or
-    why it is not there."""
+    """Another library."""
 
     name: str
     single: Mapping[str, Contestant] = {}
+    """By function, the evaluation of single states."""
     batch: Mapping[str, Contestant] = {}
+    """By function, the evaluation of a batch, where the library has it."""
     absent: str = ""
+    """Why it cannot be timed, if so."""
 
 
-def peers(robot: pp.Robot, states: Mapping[str, np.ndarray]) -> list[Peer]:
-    """Pinocchio and MuJoCo with this robot; states q, v, a, tau (n, …) in phipsi's layout."""
-    found = []
+def peers(robot: pp.Robot, states: Mapping[str, Array]) -> list[Peer]:
+    """Pinocchio and MuJoCo with this robot; states q, v, a, tau (n, …) are in phipsi's layout."""
+    found: list[Peer] = []
     for name, module, make in (
         ("Pinocchio", "pinocchio", _pinocchio),
         ("MuJoCo", "mujoco", _mujoco),
@@ -65,10 +69,8 @@ def peers(robot: pp.Robot, states: Mapping[str, np.ndarray]) -> list[Peer]:
     return found
 
 
-def _check(
-    name: str, robot: pp.Robot, states: Mapping[str, np.ndarray], theirs: np.ndarray
-) -> None:
-    """The peer has the same robot: its accelerations are ours."""
+def _check(name: str, robot: pp.Robot, states: Mapping[str, Array], theirs: Array) -> None:
+    """Refuse a peer whose accelerations differ from ours: its robot is another."""
     q, v, tau = (states[x][: len(theirs)] for x in ("q", "v", "tau"))
     ours = pp.forward_dynamics(robot, q, v, tau)
     error = np.abs(ours - theirs).max(-1) / np.abs(ours).max(-1)
@@ -79,11 +81,12 @@ def _check(
 # ---- Pinocchio ---------------------------------------------------------------------------------
 
 
-def _pinocchio(pin: Any, robot: pp.Robot, states: Mapping[str, np.ndarray]) -> Peer:
+def _pinocchio(pin: Any, robot: pp.Robot, states: Mapping[str, Array]) -> Peer:
+    """Pinocchio's functions, by the names of ours."""
     model = pp.interop.to_pinocchio_model(robot)
     names = ("q", "v", "a", "tau")
     layout = pp.interop.to_pinocchio(robot, *(states[x] for x in names), joints=model)
-    theirs = dict(zip(names, layout, strict=True))
+    theirs: dict[str, Array] = dict(zip(names, layout, strict=True))
     data = model.createData()
     each = range(min(4, len(theirs["q"])))
     found = np.array(
@@ -96,7 +99,7 @@ def _pinocchio(pin: Any, robot: pp.Robot, states: Mapping[str, np.ndarray]) -> P
         name: _looped(getattr(pin, function), (model, data), [theirs[x] for x in wanted])
         for name, (function, wanted) in PINOCCHIO.items()
     }
-    batch = {}
+    batch: dict[str, Contestant] = {}
     for name, (function, wanted) in PINOCCHIO.items():
         many = getattr(pin, f"{function}InParallel", None)  # absent where built without OpenMP
         if many is not None:
@@ -104,7 +107,10 @@ def _pinocchio(pin: Any, robot: pp.Robot, states: Mapping[str, np.ndarray]) -> P
     return Peer("Pinocchio", single, batch)
 
 
-def _looped(function: Any, first: tuple[Any, ...], arrays: list[np.ndarray]) -> Contestant:
+def _looped(
+    function: Callable[..., object], first: tuple[object, ...], arrays: list[Array]
+) -> Contestant:
+    """A function called for each state; `first` are its first arguments."""
     states = list(zip(*(list(x[:LOOPED]) for x in arrays), strict=True))
 
     def call() -> None:
@@ -114,7 +120,10 @@ def _looped(function: Any, first: tuple[Any, ...], arrays: list[np.ndarray]) -> 
     return Contestant(call, len(states))
 
 
-def _parallel(pin: Any, model: Any, function: Any, arrays: list[np.ndarray]) -> Contestant:
+def _parallel(
+    pin: Any, model: Any, function: Callable[..., object], arrays: list[Array]
+) -> Contestant:
+    """A function of Pinocchio that evaluates a batch, on one thread."""
     pool, columns = pin.ModelPool(model, 1), [np.asfortranarray(x.T) for x in arrays]
     out = np.empty((model.nv, len(arrays[0])), order="F")
     return Contestant(lambda: function(1, pool, *columns, out), len(arrays[0]))
@@ -123,7 +132,8 @@ def _parallel(pin: Any, model: Any, function: Any, arrays: list[np.ndarray]) -> 
 # ---- MuJoCo ------------------------------------------------------------------------------------
 
 
-def _mujoco(mj: Any, robot: pp.Robot, states: Mapping[str, np.ndarray]) -> Peer:
+def _mujoco(mj: Any, robot: pp.Robot, states: Mapping[str, Array]) -> Peer:
+    """MuJoCo's forward dynamics."""
     model = tree_spec(mj, robot).compile()
     q, v, tau = (states[x][:DATAS] for x in ("q", "v", "tau"))
     q, v, tau = pp.interop.to_mujoco(robot, q, v, tau=tau, joints=model)
@@ -141,9 +151,13 @@ def _mujoco(mj: Any, robot: pp.Robot, states: Mapping[str, np.ndarray]) -> Peer:
     return Peer("MuJoCo", {"forward_dynamics": Contestant(call, len(datas))})
 
 
+def _ignore(message: str) -> None:
+    """Ignore a warning of MuJoCo."""
+
+
 def tree_spec(mj: Any, robot: pp.Robot) -> Any:
-    """The robot as an MjSpec, with nothing but the dynamics of the tree left on."""
-    mj.set_mju_user_warning(lambda said: None)  # else it writes MUJOCO_LOG.TXT where one stands
+    """The robot as an MjSpec, with nothing but the dynamics of the tree enabled."""
+    mj.set_mju_user_warning(_ignore)  # else MuJoCo writes MUJOCO_LOG.TXT in the working directory
     spec = pp.interop.to_mujoco_spec(robot)
     for site in spec.sites:
         spec.delete(site)

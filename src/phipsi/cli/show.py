@@ -1,18 +1,17 @@
-"""`phipsi show`: what a program is on a robot, from its operators down to machine code."""
+"""`phipsi show`: a program on a robot at each stage, from its operators down to machine code."""
 
 from __future__ import annotations
 
 import json
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 import phipsi as pp
+from phipsi.cli.choices import Base, Stage
 from phipsi.cli.errors import BadUsage
-from phipsi.cli.lookup import Base, find_program, find_robot, hint
+from phipsi.cli.lookup import find_program, find_robot, hint
 from phipsi.model import KINDS, ModelError
-
-Stage = Literal["operators", "sweeps", "graph", "llvm", "cuda"]
 
 TRUTHS = {"true": True, "yes": True, "false": False, "no": False}
 CLOSURES = {
@@ -20,7 +19,7 @@ CLOSURES = {
     "grasps": "FRAME:FRAME:CONTACT",
     "closures": "FRAME:FRAME:JOINT",
 }
-"""Options that are loops and grasps, and how one is written."""
+"""Options that are loops or grasps, and the syntax of one on the command line."""
 
 
 def run(
@@ -54,7 +53,7 @@ def run(
 
 
 def read_option(program: pp.Program[..., Any], text: str) -> tuple[str, Any]:
-    """An argument of a program that is written as name=value."""
+    """The name and value of an argument of a program, parsed from the text name=value."""
     name, equals, value = (part.strip() for part in text.partition("="))
     if not equals or not name or not value:
         raise BadUsage(f"--option {text!r} is not of the form name=value")
@@ -86,13 +85,15 @@ def read_option(program: pp.Program[..., Any], text: str) -> tuple[str, Any]:
 
 
 def _takes(program: pp.Program[..., Any], name: str) -> bool:
+    """Whether the parameter can be given as --option."""
     return program.parameters[name].kind != "array" or name == "external"
 
 
 def _closure(text: str) -> pp.Loop | pp.Grasp:
-    """A:B, A:B:KIND of joint (a loop) or A:B:CONTACT (a grasp)."""
+    """The loop of A:B or of A:B:KIND (a kind of joint), or the grasp of A:B:CONTACT."""
     a, _, rest = text.partition(":")
-    b, _, how = rest.partition(":")
+    b, _, kind = rest.partition(":")
+    how: Any = kind  # Loop and Grasp check the name
     if not a or not b:
         raise BadUsage(f"{text!r} is not of the form FRAME:FRAME or FRAME:FRAME:KIND")
     if not how:
@@ -101,7 +102,7 @@ def _closure(text: str) -> pp.Loop | pp.Grasp:
 
 
 def _advice(program: pp.Program[..., Any], said: str) -> str:
-    """The message of a program in the words of the command line."""
+    """An error message of a program, reworded for the command line."""
     for name in program.options:
         if said == f"{program.name}.compile needs the option {name}=...":
             return f"{program.name} needs --option {name}={CLOSURES.get(name, '...')}"

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
+from phipsi.compile.device import is_host_array, is_sequence
 from phipsi.compile.functions import UFUNCS
-from phipsi.compile.node import Node, TraceError, current
+from phipsi.compile.node import Function, Node, TraceError, current
+from phipsi.typing import Array, ArrayLike, NestedSequence, Real
 
 _LOOPS = {np.add, np.subtract, np.multiply, np.matmul, np.negative, np.positive}
-"""Object loops of NumPy that call the operators of the elements: right as they are, and quick."""
+"""Ufuncs whose object loops in NumPy call the Python operators of the elements: quick, and right on
+nodes."""
+
+_NUMPY_WHERE: Callable[..., Array] = np.where
 
 
 class Traced(np.ndarray):
     """An object array of nodes (and numbers), made while a program is traced."""
 
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         plain = [_plain(x) for x in inputs]
         if "out" in kwargs:
             kwargs["out"] = tuple(_plain(x) for x in kwargs["out"])
@@ -31,15 +36,17 @@ class Traced(np.ndarray):
             raise TraceError(f"np.{ufunc.__name__} cannot be traced; see phipsi.linalg")
         return _traced(result)
 
-    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        return call_function(func, args, kwargs)
+    def __array_function__(
+        self, func: Function, types: object, args: Iterable[Any], kwargs: Mapping[str, Any]
+    ) -> Any:
+        return call_function(func, tuple(args), dict(kwargs))
 
     def __repr__(self) -> str:
         return f"<traced array, shape {self.shape}>"
 
 
-def lift(x: Any) -> Traced:
-    """x as a traced array of the trace in progress, every element a node."""
+def lift(x: Real | ArrayLike | NestedSequence[Real]) -> Traced:
+    """x as an array of the trace in progress, every element a node."""
     tracer = current()
     if tracer is None:
         raise TraceError("traced arrays exist only inside a program")
@@ -51,29 +58,48 @@ def lift(x: Any) -> Traced:
     return out.view(Traced)
 
 
-def is_traced(x: Any) -> bool:
-    """Does x hold nodes?"""
+def is_traced(x: object) -> bool:
+    """Whether x is a node or an array of nodes."""
     return isinstance(x, (Node, Traced)) or (
-        isinstance(x, np.ndarray) and x.dtype == object and any(isinstance(e, Node) for e in x.flat)
+        is_host_array(x) and x.dtype == object and any(isinstance(e, Node) for e in x.flat)
     )
 
 
-def where(condition: Any, a: Any, b: Any) -> Any:
-    """a where the condition holds, else b, element by element; both are computed.
+def where(condition: Node | ArrayLike, a: Node | ArrayLike, b: Node | ArrayLike) -> Array:
+    """The elements of a where the condition holds, else those of b; both are computed.
 
-    Inside programs this is how to choose (an `if` cannot see traced values); outside it is
-    `numpy.where`.
+    Inside a program this takes the place of `if`, which cannot branch on traced values; outside it
+    is `numpy.where`.
 
-    >>> float(where(2.0 > 1.0, 5.0, 6.0))
-    5.0
+    Parameters
+    ----------
+    condition : (…)
+        Truth values, or numbers: 0 is false.
+    a : (…)
+        Values where the condition holds.
+    b : (…)
+        Values where it does not.
+
+    Returns
+    -------
+    (…)
+        An array of the broadcast shape of the arguments; inside a program a traced one, or a
+        traced number where no argument is an array.
+
+    Examples
+    --------
+    >>> import phipsi as pp
+    >>> pp.where([True, False], [1.0, 2.0], 0.0)
+    array([1., 0.])
     """
     if not any(map(is_traced, (condition, a, b))):
-        return np.where(condition, a, b)
-    result = np.frompyfunc(_where, 3, 1)(*map(_plain, map(_boxed, (condition, a, b))))
+        return _NUMPY_WHERE(condition, a, b)
+    result = np.frompyfunc(_where, 3, 1)(*map(_plain, (condition, a, b)))
     return _traced(result)
 
 
-def _where(condition: Any, a: Any, b: Any) -> Any:
+def _where(condition: Real, a: Real, b: Real) -> Real:
+    """`where` of scalars."""
     tracers = [x.tracer for x in (condition, a, b) if isinstance(x, Node)]
     if not tracers:
         return a if condition else b
@@ -81,40 +107,50 @@ def _where(condition: Any, a: Any, b: Any) -> Any:
     return tracer.apply("where", condition, a, b)
 
 
-def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
+def _norm(
+    x: Array,
+    ord: float | str | None = None,
+    axis: int | tuple[int, ...] | None = None,
+    keepdims: bool = False,
+) -> Any:
     if ord not in (None, 2, "fro"):
         raise TraceError(f"np.linalg.norm with ord={ord!r} cannot be traced")
     return np.sqrt(np.sum(x * x, axis=axis, keepdims=keepdims))
 
 
-def _clip(x: Any, low: Any = None, high: Any = None, **_: Any) -> Any:
+def _clip(x: Any, low: Any = None, high: Any = None, **_: object) -> Any:
     x = x if low is None else np.maximum(x, low)
     return x if high is None else np.minimum(x, high)
 
 
-def _reduced(ufunc: np.ufunc) -> Callable[..., Any]:
-    def call(x: Any, axis: int | None = None, **more: Any) -> Any:
+def _reduction(ufunc: np.ufunc) -> Callable[..., Any]:
+    """The reduction of an array by a ufunc, over all elements or one axis."""
+
+    def call(x: Real | ArrayLike, axis: int | None = None, **more: object) -> Any:
         if more or not (axis is None or isinstance(axis, int)):
             raise TraceError(f"np.{ufunc.__name__} over an array takes one axis inside a program")
-        x = np.asanyarray(_boxed(x))
-        return ufunc.reduce(x.reshape(-1) if axis is None else x, axis=axis or 0)
+        array = np.asanyarray(_boxed(x))
+        return ufunc.reduce(array.reshape(-1) if axis is None else array, axis=axis or 0)
 
     return call
 
 
-_OVERRIDES: dict[Any, Callable[..., Any]] = {
-    np.max: _reduced(np.maximum),
-    np.min: _reduced(np.minimum),
-    np.any: _reduced(np.logical_or),
-    np.all: _reduced(np.logical_and),
+_OVERRIDES: dict[Function, Callable[..., Any]] = {
+    np.max: _reduction(np.maximum),
+    np.min: _reduction(np.minimum),
+    np.any: _reduction(np.logical_or),
+    np.all: _reduction(np.logical_and),
     np.where: where,
     np.linalg.norm: _norm,
     np.clip: _clip,
 }
+"""Functions of NumPy that are computed otherwise on traced arrays."""
 
 
-def call_ufunc(ufunc: Any, method: str, inputs: Any, kwargs: Any) -> Any:
-    """A ufunc of NumPy on nodes, some of them perhaps in arrays."""
+def call_ufunc(
+    ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """The result of a NumPy ufunc on nodes and perhaps arrays."""
     if method == "__call__" and not any(isinstance(x, np.ndarray) and x.ndim for x in inputs):
         function = UFUNCS.get(ufunc)
         if function is None:
@@ -123,30 +159,35 @@ def call_ufunc(ufunc: Any, method: str, inputs: Any, kwargs: Any) -> Any:
     return getattr(ufunc, method)(*map(_boxed, inputs), **kwargs)
 
 
-def call_function(func: Any, args: Any, kwargs: Any) -> Any:
-    """A NumPy function on traced arrays: ours, or NumPy's own over object arrays."""
+def call_function(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The result of a NumPy function on traced arrays: by the function of `_OVERRIDES`, or by NumPy
+    itself on the arrays as object arrays."""
     override = _OVERRIDES.get(func)
     if override is not None:
         return override(*args, **kwargs)
     if (func.__module__ or "").startswith("numpy.linalg"):
         raise TraceError(f"np.linalg.{func.__name__} cannot be traced; see phipsi.linalg")
-    result = func(*_walk(args), **{k: _walk(v) for k, v in kwargs.items()})
+    result = func(*_plain_members(args), **{k: _plain_members(v) for k, v in kwargs.items()})
     return _traced(result)
 
 
-def _walk(x: Any) -> Any:
-    if isinstance(x, (list, tuple)):
-        return type(x)(_walk(e) for e in x)
+def _plain_members(x: Any) -> Any:
+    """`_plain` of everything in nested lists and tuples."""
+    if is_sequence(x):
+        return type(x)(map(_plain_members, x))
     return _plain(x)
 
 
-def _plain(x: Any) -> Any:
+def _plain(x: object) -> Any:
+    """A traced array as a plain object array, which does not call `__array_ufunc__` again; a node
+    as `_boxed` makes it."""
     if isinstance(x, Traced):
         return x.view(np.ndarray)
     return _boxed(x)
 
 
-def _boxed(x: Any) -> Any:
+def _boxed(x: object) -> Any:
+    """A node as an object array of no axes, so that NumPy does not call the node's methods."""
     if not isinstance(x, Node):
         return x
     box = np.empty((), object)
@@ -155,8 +196,9 @@ def _boxed(x: Any) -> Any:
 
 
 def _traced(result: Any) -> Any:
-    if isinstance(result, np.ndarray) and result.dtype == object:
+    """Object arrays, also within lists and tuples, as traced arrays; those of no axes as nodes."""
+    if is_host_array(result) and result.dtype == object:
         return result.view(Traced) if result.ndim else result[()]
-    if isinstance(result, (list, tuple)):
-        return type(result)(_traced(x) for x in result)
+    if is_sequence(result):
+        return type(result)(map(_traced, result))
     return result

@@ -1,22 +1,22 @@
-"""The table of backends. What a backend is made of is imported when it is first used."""
+"""The table of backends. The modules of a backend are imported when it is first used."""
 
 from __future__ import annotations
 
 import os
 from importlib.util import find_spec
-from typing import Literal, get_args
-
-import numpy as np
+from typing import Any, Literal, get_args
 
 from phipsi.compile import interpret
 from phipsi.compile.backend import Backend, Executable
 from phipsi.compile.device import needed
 from phipsi.compile.graph import Graph, Recalled
 from phipsi.compile.signature import Signature
+from phipsi.typing import Array
 
 Dtype = Literal["float64", "float32", "longdouble"]
 """Number types a kernel can be compiled for (long double: the numpy backend only)."""
 DTYPES: tuple[Dtype, ...] = get_args(Dtype)
+
 BackendName = Literal["llvm", "numpy", "cuda"]
 """The backends of `BACKENDS`."""
 
@@ -27,7 +27,7 @@ class Llvm(Backend):
     name = "llvm"
 
     def check(self, dtype: str, threads: int | None) -> None:
-        """llvmlite is needed."""
+        """llvmlite must be installed."""
         if not find_spec("llvmlite"):
             raise ImportError("the llvm backend needs llvmlite: pip install llvmlite")
         _refuse_long_double(self.name, dtype)
@@ -55,14 +55,14 @@ class Numpy(Backend):
     compiled = False
 
     def check(self, dtype: str, threads: int | None) -> None:
-        """It has every number type, and one thread."""
+        """Every number type is there, and one thread."""
         if threads not in (None, 1):
             raise ValueError("the numpy backend runs on one thread; leave threads= out")
 
     def load(
         self, signature: Signature, code: Graph | Recalled, dtype: str, threads: int | None
     ) -> Executable:
-        """The graph as it is."""
+        """The graph itself, to be interpreted."""
         return Interpreted(code)
 
     def source(self, graph: Graph, dtype: str = "float64") -> str:
@@ -79,7 +79,7 @@ class Interpreted(Executable):
     def prepare(self) -> None:
         """There is no machine code."""
 
-    def run(self, inputs: list[np.ndarray], outputs: list[np.ndarray]) -> None:
+    def run(self, inputs: list[Array], outputs: list[Array]) -> None:
         """Evaluate rows in blocks."""
         interpret.run(self._code.whole, inputs, outputs)
 
@@ -90,7 +90,7 @@ class Cuda(Backend):
     name = "cuda"
 
     def check(self, dtype: str, threads: int | None) -> None:
-        """CuPy is needed."""
+        """CuPy must be installed."""
         needed()
         _refuse_long_double(self.name, dtype)
         if threads is not None:
@@ -99,7 +99,7 @@ class Cuda(Backend):
     def load(
         self, signature: Signature, code: Graph | Recalled, dtype: str, threads: int | None
     ) -> Executable:
-        """Code for each device that has arrays."""
+        """Code for each device on which the kernel is called."""
         from phipsi.compile.cuda import OnDevice
 
         return OnDevice(signature, code, dtype)
@@ -116,18 +116,20 @@ BACKENDS: dict[str, Backend] = {row.name: row for row in (Llvm(), Numpy(), Cuda(
 
 
 def backend_named(name: str) -> Backend:
-    """The backend of a name."""
+    """The backend with this name."""
     if name not in BACKENDS:
         known = ", ".join(BACKENDS)
         raise ValueError(f"backend {name!r} is not in this version; there is {known}")
     return BACKENDS[name]
 
 
-def default_backend(dtype: str) -> str:
-    """NumPy for long double; else PHIPSI_BACKEND, else machine code where llvmlite is installed."""
+def default_backend(dtype: str) -> BackendName:
+    """The backend used if none is asked for: "numpy" for long double; else the one that
+    PHIPSI_BACKEND names; else "llvm" where llvmlite is installed."""
     if dtype == "longdouble":
         return "numpy"
-    return os.environ.get("PHIPSI_BACKEND") or ("llvm" if find_spec("llvmlite") else "numpy")
+    setting: Any = os.environ.get("PHIPSI_BACKEND")  # `backend_named` checks it
+    return setting or ("llvm" if find_spec("llvmlite") else "numpy")
 
 
 def _refuse_long_double(name: str, dtype: str) -> None:

@@ -1,4 +1,4 @@
-"""A graph as a file of C99 for one evaluation: no dependency but <math.h>, nothing allocated."""
+"""A graph as a file of C99 for one evaluation. It needs <math.h> alone and allocates nothing."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from textwrap import wrap
 from phipsi.compile.c_text import WIDTH, Text, sum_of
 from phipsi.compile.graph import Graph
 from phipsi.compile.loop_layout import filled, layouts
-from phipsi.compile.schedule import Item, Room, fused_products, inserted, itemized, stores
+from phipsi.compile.schedule import Item, Room, fused_products, itemized, stores, with_stores
 from phipsi.compile.to_c import Scope
 
 STACK = 64 << 10
-"""Bytes of memory of loops up to which it is on the stack; beyond, the caller gives it."""
+"""Most bytes of loop memory that are put on the stack; more than that the caller must provide."""
 
 SPREAD = 8
-"""Elements of loops from which an output is written by a loop."""
+"""The least number of adjacent elements of loop memory that are copied to an output by a loop."""
 
 RESERVED = """
 auto break case char const continue default do double else enum extern float for goto if inline int
@@ -29,7 +29,7 @@ operator or or_eq private protected public reinterpret_cast requires static_cast
 try typeid typename using virtual wchar_t xor xor_eq co_await co_return co_yield consteval constinit
 char8_t char16_t char32_t typeof_unqual
 """.split()
-"""What a name must not be: keywords of C and C++, what the file uses, what compilers define."""
+"""Words that no name may be: keywords of C and C++, names used in the file, macros of compilers."""
 
 _REAL = """
 acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh drem erf erfc exp exp10 exp2
@@ -55,7 +55,7 @@ strstr toascii tolower toupper towlower towupper vfprintf vfscanf vprintf vscanf
 vsscanf
 """.split()
 )
-"""What a function must not be called besides: those of <math.h> and those that compilers know."""
+"""Further names that the function may not have: those of <math.h>, and builtins of compilers."""
 
 _LEAST = """static inline {T} phipsi_{name}({T} a, {T} b) {{ /* NaN if either is */
   return a {sign} b || a != a ? a : b;
@@ -73,13 +73,14 @@ _RESTRICT = """#ifdef __cplusplus
 
 
 def is_taken(word: str) -> bool:
-    """Would it mean something else in a file: a keyword, a macro, a name that the file gives?"""
+    """Whether a word has another meaning in a file: keyword, macro, or a name that the file
+    defines."""
     own = re.fullmatch(r"[xijt]\d+|[A-Z0-9_]{2,}|phipsi_.*", word)
     return own is not None or word in RESERVED
 
 
 def function_name(name: str) -> str:
-    """A name as that of a function of C.
+    """A name as the name of a C function.
 
     >>> [function_name(name) for name in ("mass_matrix", "hypot", "<lambda>")]
     ['mass_matrix', 'hypot_', 'lambda']
@@ -89,7 +90,7 @@ def function_name(name: str) -> str:
 
 
 def identifiers(names: Sequence[str]) -> list[str]:
-    """Names as identifiers of C, each of its own.
+    """Names as identifiers of C, all different.
 
     >>> identifiers(["q", "inertia:payload", "int", "x1", "inertia payload"])
     ['q', 'inertia_payload', 'int_', 'x1_', 'inertia_payload_2']
@@ -109,8 +110,8 @@ def identifiers(names: Sequence[str]) -> list[str]:
 
 
 def as_comment(lines: Sequence[str]) -> str:
-    """Lines as one comment, whatever is in them."""
-    out = []
+    """Lines as one C comment, which no text in them can end."""
+    out: list[str] = []
     for line in lines:
         plain = "".join(c if c.isprintable() else "?" for c in line)
         plain = plain.replace("*/", "* /").replace("/*", "/ *").replace("??/", "? ?/")
@@ -119,16 +120,16 @@ def as_comment(lines: Sequence[str]) -> str:
 
 
 class CText(Text):
-    """Plain C, in which a sum takes in a product where the machine does that quickly."""
+    """C99 under construction; products are fused into sums if the machine has a fast fma."""
 
     def fused(self, a: str, b: str, c: str) -> str:
-        """a·b + c in one rounding, if that is quick."""
+        """The expression a·b + c, with one rounding if the machine has a fast fma."""
         self.used.add("fma")
         return f"PHIPSI_FMA({a}, {b}, {c})"
 
 
 class Function(Scope):
-    """The whole graph: inputs and outputs are arrays with names."""
+    """The statements of a whole graph; inputs and outputs are arrays with names."""
 
     def __init__(self, graph: Graph, text: Text, names: Sequence[str]) -> None:
         super().__init__(graph, text, Room())
@@ -136,7 +137,7 @@ class Function(Scope):
         self.layouts = layouts(graph)
 
     def ordered(self) -> list[Item]:
-        """In trace order, every result stored at once."""
+        """The items in trace order, each output element stored as soon as it is computed."""
         items = list(itemized(self.graph, fused_products(self.graph)))
         done = filled(self.layouts)
         ends = [end for end in stores(self.graph, 1, SPREAD) if end.place[0] not in done]
@@ -144,30 +145,30 @@ class Function(Scope):
             for i, node in enumerate(self.graph.outputs[k][1]):
                 if i not in elements:
                     ends.append(Item("store", (), (node,), (k, i)))
-        return inserted(self.graph, items, ends)
+        return with_stores(self.graph, items, ends)
 
     def entered(self, node: int) -> str:
-        """An element of an input."""
+        """The expression of an element of an input."""
         k, element = self.graph.nodes[node].value
         return self.element(k, str(element))
 
     def element(self, k: int, at: str) -> str:
-        """Element `at` of the whole input k."""
+        """The expression of element `at` of input k."""
         return f"{self.names[k]}[{at}]"
 
     def result(self, k: int, at: str) -> str:
-        """Element `at` of output k."""
+        """The expression of element `at` of output k."""
         return self.element(len(self.graph.inputs) + k, at)
 
     def store(self, item: Item) -> None:
-        """Write an element of an output."""
+        """Store elements of an output."""
         k, first = item.place
         for i, x in enumerate(item.operands):
             self.text.line(f"{self.result(k, str(first + i))} = {self.value(x)};")
 
     def spread(self, item: Item) -> None:
-        """Write an output that is made of elements of memory and constants: runs of neighbours by a
-        loop."""
+        """Store an output whose elements are array elements and constants; runs of adjacent array
+        elements are copied by a loop."""
         k, text = item.place[0], self.text
         nodes = [self.graph.nodes[n] for n in self.graph.outputs[k][1]]
         first = 0
@@ -190,8 +191,8 @@ class Function(Scope):
 def c_file(
     graph: Graph, dtype: str, name: str, about: Sequence[str], results: Sequence[str]
 ) -> str:
-    """The file: `void NAME(const T *input, ..., T *result, ...)`. `about` is its first comment,
-    `results` the names of the outputs."""
+    """The text of the file, which defines `void NAME(const T *input, ..., T *result, ...)`. `about`
+    is its first comment, `results` are the names of the outputs."""
     names = identifiers([*(n for n, _ in graph.inputs), *results])
     text = CText(dtype)
     function = Function(graph, text, names)

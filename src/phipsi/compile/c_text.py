@@ -1,37 +1,39 @@
-"""C being written: statements, names, literals and tables, for plain C and for CUDA."""
+"""C text under construction: statements, names, literals and tables, for plain C and CUDA."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import inf
 
 import numpy as np
 
+from phipsi.typing import Array
+
 TYPES = {"float64": ("double", ""), "float32": ("float", "f")}
 """The number type in C, and the suffix of its functions and literals."""
 
 WIDTH = 100
-"""Columns of text."""
+"""Most columns of a line of text."""
 
 
 @dataclass
 class Text:
-    """C being written: its lines, its names, and the tables that stand before it.
+    """C text under construction: its lines, its names, and the tables that come before it.
 
-    `table` is how a table is declared, `wide` the type of indices beyond 16 bits, `before` a line
-    before every loop.
+    `table` begins the declaration of a table, `wide` is the type of integers beyond 16 bits, and
+    `before` a line before every loop.
     """
 
     dtype: str
     table: str = "static const"
     wide: str = "long"
     before: str = ""
-    lines: list[str] = field(default_factory=list)
+    lines: list[str] = field(default_factory=list[str])
     depth: int = 1
-    used: set[str] = field(default_factory=set)
-    """Operations, and `fma` where sums were fused."""
+    used: set[str] = field(default_factory=set[str])
+    """Operations in the text; `fma` if there are fused products, `sincos` if there is a pair."""
 
     def __post_init__(self) -> None:
         self.T, self.f = TYPES[self.dtype]
@@ -45,8 +47,8 @@ class Text:
         self.lines.append("  " * self.depth + text)
 
     @contextmanager
-    def block(self, head: str) -> Iterator[None]:
-        """Statements in braces."""
+    def block(self, head: str) -> Generator[None, None, None]:
+        """Put the statements of a `with` block in braces."""
         self.line(f"{head} {{" if head else "{")
         self.depth += 1
         yield
@@ -54,8 +56,8 @@ class Text:
         self.line("}")
 
     @contextmanager
-    def rounds(self, count: int) -> Iterator[str]:
-        """A loop over the statements, with its variable."""
+    def rounds(self, count: int) -> Generator[str, None, None]:
+        """Put the statements of a `with` block in a loop; gives its variable."""
         if self.before:
             self.lines.append(self.before)
         i = self.name("i")
@@ -63,18 +65,18 @@ class Text:
             yield i
 
     def name(self, letter: str = "x") -> str:
-        """A name of its own."""
+        """A new name."""
         self._names += 1
         return f"{letter}{self._names - 1}"
 
     def let(self, expression: str) -> str:
-        """A new constant."""
+        """The name of a new constant with this value."""
         name = self.name()
         self.line(f"const {self.T} {name} = {expression};")
         return name
 
     def literal(self, value: float) -> str:
-        """A number, to the bit."""
+        """The literal of a number, exact to the bit."""
         with np.errstate(over="ignore"):
             number = self._number(value)
         if number != number:
@@ -85,36 +87,37 @@ class Text:
         return f"({text})" if text.startswith("-") else text
 
     def constant(self, value: float) -> str:
-        """A number among the statements."""
+        """The expression of a number in a statement."""
         return self.literal(value)
 
     def fused(self, a: str, b: str, c: str) -> str:
-        """a·b + c in one rounding."""
+        """The expression a·b + c with one rounding."""
         self.used.add("fma")
         return f"fma{self.f}({a}, {b}, {c})"
 
     def turned(self, x: str, wanted: Sequence[str]) -> list[str]:
-        """The names of `sin` or `cos` of an angle."""
+        """The names of the wanted ones, `sin` and `cos`, of an angle."""
         return [self.let(f"{function}{self.f}({x})") for function in wanted]
 
     def memory(self, at: str) -> str:
-        """Element `at` of the memory of loops."""
+        """The expression of element `at` of the memory of loops."""
         return f"w[{at}]"
 
     def whole(self, most: int) -> str:
-        """A type for whole numbers up to `most`."""
+        """An integer type for numbers up to `most`."""
         return "int" if most < 1 << 15 else self.wide
 
-    def numbers(self, values: np.ndarray) -> str:
+    def numbers(self, values: Array) -> str:
         """The name of a table of numbers."""
         return self._tabled(self.T, values.astype(self.dtype), self.literal)
 
-    def indices(self, values: np.ndarray) -> str:
-        """The name of a table of whole numbers."""
+    def indices(self, values: Array) -> str:
+        """The name of a table of integers."""
         small = abs(values).max(initial=0) < 1 << 15
         return self._tabled("short" if small else self.wide, values, str)
 
-    def _tabled(self, kind: str, values: np.ndarray, shown: Callable[..., str]) -> str:
+    def _tabled(self, kind: str, values: Array, shown: Callable[..., str]) -> str:
+        """The name of a table, which is written once for equal contents."""
         key = kind, values.tobytes()
         name = self._tables.get(key)
         if name is None:
@@ -124,9 +127,9 @@ class Text:
             self.tables.append("};")
         return name
 
-    def by_round(self, row: np.ndarray, i: str, rounds: np.ndarray) -> tuple[int, str]:
-        """Element i of a table of whole numbers, as a number and an expression to add; only the
-        given rounds matter. Tables that grow by equal steps need not be stored."""
+    def by_round(self, row: Array, i: str, rounds: Array) -> tuple[int, str]:
+        """Element i of a row of integers, as a constant and an expression to be added to it. Only
+        the marked rounds matter. If the row is linear in i, no table is stored."""
         known = np.flatnonzero(rounds)
         values = row[known]
         step = 0
@@ -139,6 +142,7 @@ class Text:
 
 
 def _wrapped(words: Iterator[str]) -> Iterator[str]:
+    """Lines of words with commas."""
     line = "  "
     for word in words:
         if len(line) + len(word) > WIDTH - 2:
@@ -149,7 +153,7 @@ def _wrapped(words: Iterator[str]) -> Iterator[str]:
 
 
 def sum_of(number: int, text: str) -> str:
-    """A number and an expression added."""
+    """The expression of the sum of a number and an expression."""
     if not text or not number:
         return text or str(number)
     return f"{text} {'+' if number > 0 else '-'} {abs(number)}"

@@ -35,7 +35,8 @@ _ORPHANED = 3600.0
 
 
 class CacheInfo(NamedTuple):
-    """The cache of compiled code: where it is (None: nowhere), what is in it, sizes in bytes.
+    """The cache of compiled code: its directory (None: no cache), number of entries, their size and
+    its limit [bytes].
 
     >>> print(CacheInfo(Path("cache"), entries=3, size=5 << 20, limit=512 << 20))
     cache: entries 3, size 5.0 MiB of at most 512.0 MiB
@@ -54,16 +55,42 @@ class CacheInfo(NamedTuple):
 
 
 def cache_info() -> CacheInfo:
-    """Where the compiled code is kept on disk, and how much of it there is.
+    """The directory in which compiled code is kept, and how much of it there is.
 
     PHIPSI_CACHE_DIR sets the directory (`off`: no cache), PHIPSI_CACHE_SIZE the limit in bytes.
+
+    Returns
+    -------
+    CacheInfo
+        Directory (None: no cache), number of entries, their size [bytes] and its limit [bytes].
+
+    Examples
+    --------
+    >>> import phipsi as pp
+    >>> info = pp.cache_info()
+    >>> info.directory is None or info.size >= info.entries
+    True
     """
     entries = [file for file in _files(_usable()) if not file.temporary]
     return CacheInfo(_directory(), len(entries), sum(file.size for file in entries), _limit())
 
 
 def clear_cache() -> int:
-    """Delete all compiled code from the disk; how many files that were. Nothing else is touched."""
+    """Delete all compiled code from the disk, and nothing else.
+
+    Kernels that are loaded already keep their code.
+
+    Returns
+    -------
+    int
+        Number of deleted files.
+
+    Examples
+    --------
+    >>> import phipsi as pp
+    >>> pp.clear_cache()  # doctest: +SKIP
+    12
+    """
     return sum(_removed(file.path) for file in _files(_usable()))
 
 
@@ -92,7 +119,7 @@ def load(key: str) -> bytes | None:
 
 
 def store(key: str, code: bytes) -> None:
-    """Keep code under a key, if it can be kept; what was there is replaced."""
+    """Store code under a key, if the disk allows it; an earlier entry is replaced."""
     name, entry = _name(key), _seal(key, code) + code
     directory, limit = _usable(create=True), _limit()
     if directory is None:
@@ -103,8 +130,8 @@ def store(key: str, code: bytes) -> None:
 
 
 def _write(path: Path, entry: bytes) -> None:
-    """The whole entry or nothing. There is no fsync: what a power cut leaves half-written breaks
-    its seal, and is compiled again."""
+    """Write the whole entry or nothing. There is no fsync: an entry that a power cut leaves
+    half-written does not match its seal, and is compiled again."""
     temporary = path.with_suffix(f".{os.getpid()}-{secrets.token_hex(8)}.tmp")
     try:
         with open(temporary, "xb", opener=lambda file, flags: os.open(file, flags, 0o600)) as file:
@@ -117,7 +144,7 @@ def _write(path: Path, entry: bytes) -> None:
 
 
 class _File(NamedTuple):
-    """A file of ours: its size [bytes] and time of last use [s]."""
+    """A file of the cache: its size [bytes] and time of last use [s]."""
 
     path: Path
     size: int
@@ -126,7 +153,7 @@ class _File(NamedTuple):
 
 
 def _files(directory: Path | None) -> list[_File]:
-    """The entries and temporaries; links and files of other names are not ours."""
+    """The entries and temporary files of the cache; links and files of other names are ignored."""
     files: list[_File] = []
     if directory is None:
         return files
@@ -141,7 +168,7 @@ def _files(directory: Path | None) -> list[_File]:
 
 
 def _trim(directory: Path, limit: int) -> None:
-    """Delete orphans and, beyond the limit, the entries least recently used."""
+    """Delete orphaned temporary files and, above the limit, the least recently used entries."""
     files = _files(directory)
     for file in files:
         if file.temporary and file.used < time.time() - _ORPHANED:
@@ -154,7 +181,8 @@ def _trim(directory: Path, limit: int) -> None:
 
 
 def _room(limit: int) -> int:
-    """What trimming leaves: 80 %, so that not every store trims. No entry may be larger."""
+    """The size that trimming leaves: 80 % of the limit, so that not every store trims. No entry may
+    be larger."""
     return limit * 4 // 5
 
 
@@ -167,7 +195,8 @@ def _limit() -> int:
 
 
 def _directory() -> Path | None:
-    """The place of the cache, there or not; None where it is turned off or there is no home."""
+    """The directory of the cache, whether it exists or not; None if the cache is turned off or the
+    user has no home directory."""
     setting = os.environ.get("PHIPSI_CACHE_DIR")
     try:
         if setting is not None:
@@ -215,7 +244,7 @@ def _warn_untrusted(directory: Path) -> None:
 
 @functools.cache
 def _warn(message: str) -> None:
-    """Once per process."""
+    """Issue a warning, once per process."""
     warnings.warn(message, RuntimeWarning, stacklevel=4)
 
 
@@ -232,7 +261,7 @@ def _seal(key: str, code: bytes) -> bytes:
 
 
 def _removed(path: Path) -> bool:
-    """Delete a file; is it gone?"""
+    """Delete a file; returns whether it is gone."""
     with suppress(OSError):
         path.unlink(missing_ok=True)
         return True

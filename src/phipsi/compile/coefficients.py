@@ -1,5 +1,5 @@
-"""The numbers of which sine, cosine, exponential, logarithm, tanh and atan2 are made: polynomials,
-and how arguments are reduced. LLVM and CUDA share them, so that both round alike."""
+"""The constants of sine, cosine, exponential, logarithm, tanh and atan2: coefficients of
+polynomials, and the reduction of arguments. LLVM and CUDA share them, so that both round alike."""
 
 from __future__ import annotations
 
@@ -53,8 +53,9 @@ POLYNOMIALS: dict[tuple[str, str], tuple[float, ...]] = {
 
 
 def parts_of(number: int, *bits: int) -> tuple[float, ...]:
-    """A number given times 2^250 as a sum of floats of so many bits each, none negative."""
-    result = []
+    """A number, given as an integer times 2^-250, as a sum of floats: each has that many bits, and
+    none is negative."""
+    result: list[float] = []
     for count in bits:
         shift = number.bit_length() - count
         part = number >> shift << shift
@@ -63,8 +64,9 @@ def parts_of(number: int, *bits: int) -> tuple[float, ...]:
     return tuple(result)
 
 
-# Of sincos by format and FMA: the largest |x| of the fast path, and the bits of the parts of π/2.
-# With FMA the first step x - k·c₁ is exact; without, the parts are so short that k·cᵢ is, too.
+# The reduction in sincos, by number type and whether there is an FMA: the largest |x| of the fast
+# path, and the bits of the parts cᵢ of π/2. With FMA the first step x - k·c₁ is exact; without, the
+# parts are so short that the products k·cᵢ are exact, too.
 REDUCTIONS: dict[tuple[str, bool], tuple[float, tuple[int, ...]]] = {
     ("float64", True): (1e6, (53, 53, 53)),
     ("float64", False): (1e6, (33, 20, 33, 53)),

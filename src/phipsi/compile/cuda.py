@@ -1,4 +1,4 @@
-"""Kernels on CUDA devices, by CuPy: run on arrays that stay where they are."""
+"""Kernels on CUDA devices, by CuPy: arrays on a device are not copied."""
 
 from __future__ import annotations
 
@@ -9,22 +9,24 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from phipsi.compile.backend import Executable
+from phipsi.compile.backend import Argument, Executable, Out
 from phipsi.compile.cuda_code import DeviceCode, cupy_module
-from phipsi.compile.device import as_device_array, on_device
+from phipsi.compile.device import as_device_array, is_host_array, is_sequence, on_device
 from phipsi.compile.graph import Graph, Recalled
 from phipsi.compile.signature import ArraySpec, Signature
+from phipsi.typing import Array
 
 HOST = 256 << 20
-"""Bytes that go to the device and back together where arrays are on the host."""
+"""Most bytes of host arrays that are copied to the device at once."""
 
 _lock = threading.RLock()
-"""Held while a kernel is made: one thread makes it, others wait."""
+"""Held while a kernel is compiled: one thread compiles it, others wait."""
 
 
 class Call(NamedTuple):
-    """What calls with arrays of these shapes have in common: the arguments of the launch but for
-    addresses (None where the shapes do not fit), and the shapes of the results."""
+    """The part of a call that depends on the shapes of the inputs alone: the arguments of the
+    launch with zeros for the addresses (None if the shapes are not those of `quick`), and the
+    shapes of the results."""
 
     shapes: list[tuple[int, ...]]
     given: list[int] | None = None
@@ -32,7 +34,7 @@ class Call(NamedTuple):
 
 
 class OnDevice(Executable):
-    """A kernel on CUDA devices; its code is made on each device when first needed there."""
+    """A kernel on CUDA devices; its code is compiled for each device when first needed there."""
 
     def __init__(self, signature: Signature, graph: Graph | Recalled, dtype: str) -> None:
         cupy = cupy_module()
@@ -41,19 +43,21 @@ class OnDevice(Executable):
         self.dtype = np.dtype(dtype)
         self._codes: dict[int, DeviceCode] = {}
         self._array = cupy.ndarray
-        self._here, self._stream = cupy.cuda.runtime.getDevice, cupy.cuda.get_current_stream
+        self._current_device = cupy.cuda.runtime.getDevice
+        self._stream = cupy.cuda.get_current_stream
         self._last = Call([])
 
     @property
     def codes(self) -> list[DeviceCode]:
-        """The code of each device there is by now."""
+        """The code compiled so far, one for each device."""
         return list(self._codes.values())
 
     def prepare(self) -> None:
-        """Make the code for the current device now."""
-        self._code(self._here())
+        """Compile the code for the current device now."""
+        self._code(self._current_device())
 
     def _code(self, device: int) -> DeviceCode:
+        """The code for a device, compiled at the first request."""
         if device not in self._codes:
             with _lock:
                 if device not in self._codes:
@@ -63,10 +67,11 @@ class OnDevice(Executable):
     # ---- arrays on the device ------------------------------------------------------------------
 
     def quick(self, values: Sequence[Any], out: Any = None) -> list[Any] | None:
-        """The results for CuPy's arrays of the right type in the usual layout, on the current
-        device, with one batch shape or none; else None."""
-        device, array, dtype = self._here(), self._array, self.dtype
-        shapes, places = [], []
+        """The results of a call in the common case, else None: all arrays are CuPy's, of the right
+        type, contiguous, on the current device, and those with batch axes have the same ones."""
+        device, array, dtype = self._current_device(), self._array, self.dtype
+        shapes: list[tuple[int, ...]] = []
+        places: list[int] = []
         for a in values:
             if type(a) is not array or a.dtype is not dtype or not a._c_contiguous:
                 return None
@@ -92,13 +97,13 @@ class OnDevice(Executable):
         given = call.given[:]
         given[1:-1:2] = places
         if given[0]:
-            self._launched(code, given)
+            self._launch(code, given)
         return results
 
     def _call(self, shapes: list[tuple[int, ...]]) -> Call:
-        """What calls with arrays of these shapes have in common."""
+        """The part of a call that depends on these shapes of the inputs alone."""
         batch: tuple[int, ...] = ()
-        distances = []
+        distances: list[int] = []
         if len(shapes) != len(self.inputs):
             return Call(shapes)
         for shape, leaf in zip(shapes, self.inputs, strict=True):
@@ -114,7 +119,8 @@ class OnDevice(Executable):
         return Call(shapes, given, [batch + leaf.shape for leaf in self.outputs])
 
     def _fits(self, targets: list[Any], call: Call, places: list[int], device: int) -> bool:
-        """Are these arrays for the results in the usual layout, and not where inputs are?"""
+        """Whether these arrays can receive the results: as `quick` wants arrays, of the right
+        shapes, and without memory that is also an input's."""
         if len(targets) != len(call.results):
             return False
         sizes = (prod(shape) * self.dtype.itemsize for shape in call.shapes)
@@ -132,22 +138,21 @@ class OnDevice(Executable):
     def run_at(
         self, rows: int, places: Sequence[tuple[int, int]], device: int, stream: int
     ) -> None:
-        """Run on addresses: for every input, then every result where it is on the device, and how
-        many numbers its rows are apart (0: one row for all)."""
+        """Run on arrays given by their addresses on a device: see `Kernel.at`."""
         if rows:
             given = [rows, *(x for place in places for x in place), 0]
             with cupy_module().cuda.Device(device):
                 code = self._code(device)
                 if not code.work:
-                    self._launched(code, given, stream)
+                    self._launch(code, given, stream)
                     return
-                with cupy_module().cuda.ExternalStream(stream, device):  # whose workspace it is
-                    self._launched(code, given)
+                with cupy_module().cuda.ExternalStream(stream, device):  # the workspace is its own
+                    self._launch(code, given)
 
     def entry(self, fallback: Callable[..., Any]) -> Callable[..., Any]:
-        """A function that answers quickly what it can, and leaves the rest to `fallback`."""
+        """A function that answers calls by `quick`, and passes all others to `fallback`."""
 
-        def call(*values: Any, out: Any = None, **named: Any) -> Any:
+        def call(*values: Argument, out: Any = None, **named: object) -> Any:
             results = None if named else self.quick(values, out)
             if results is not None:
                 return self._pack(results) if out is None else out
@@ -156,14 +161,14 @@ class OnDevice(Executable):
 
         return call
 
-    def run_on_device(self, values: Sequence[Any], out: Any) -> list[Any] | None:
-        """The results, or those of `out` filled, for arrays on one device, of any layout; those
-        without a batch may be on the host. None if no array is on a device."""
-        given_out = out if isinstance(out, (list, tuple)) else (out,)
+    def run_on_device(self, values: Sequence[Argument], out: Out | None) -> list[Any] | None:
+        """The results, or the arrays of `out` with the results, for arrays on one device with any
+        strides; arrays without batch axes may be on the host. None if no array is on a device."""
+        given_out = out if is_sequence(out) else (out,)
         if not any(map(on_device, (*values, *given_out))):
             return None
         cupy = cupy_module()
-        arrays = [self._brought(leaf, x) for leaf, x in zip(self.inputs, values, strict=True)]
+        arrays = [self._as_array(leaf, x) for leaf, x in zip(self.inputs, values, strict=True)]
         targets = None if out is None else self._listed(out)
         device = self._one_device(arrays, targets or ())
         with cupy.cuda.Device(device):
@@ -172,7 +177,8 @@ class OnDevice(Executable):
             leads = [a.shape[: a.ndim - r] for a, r in zip(arrays, ranks, strict=True)]
             batch = self._batch(leads)
             rows = prod(batch)
-            given, keep = [rows], []
+            given: list[int] = [rows]
+            keep: list[Any] = []
             for a, lead, leaf in zip(arrays, leads, self.inputs, strict=True):
                 a, stride = _in_rows(a, lead, batch, leaf.shape)
                 given += [a.data.ptr, stride]
@@ -187,31 +193,30 @@ class OnDevice(Executable):
                 given += [y.data.ptr, prod(leaf.shape)]
             given.append(0)
             if rows:
-                self._launched(self._code(device), given)
+                self._launch(self._code(device), given)
             for y, made in zip(results, ready, strict=True):
                 if made is not y:
                     y[...] = made
         return results
 
-    def _launched(self, code: DeviceCode, given: list[int], stream: int | None = None) -> None:
+    def _launch(self, code: DeviceCode, given: list[int], stream: int | None = None) -> None:
+        """Launch code on a stream (default: CuPy's current one)."""
         try:
             code.launch(given, self._stream().ptr if stream is None else stream)
         except MemoryError:
             raise self._too_large("its workspace does") from None
 
-    def _brought(self, leaf: ArraySpec, x: Any) -> Any:
-        """An argument as an array, on the device or here, its shape checked."""
-        if on_device(x):
-            x = as_device_array(x)
-        else:
-            x = np.asarray(x)
+    def _as_array(self, leaf: ArraySpec, value: Argument) -> Any:
+        """An argument as an array of CuPy or, if it is on the host, of NumPy; its shape is
+        checked."""
+        x: Any = as_device_array(value) if on_device(value) else np.asarray(value)
         if x.dtype.kind not in "fiub":
             raise TypeError(f"{self.name}: {leaf.name} has dtype {x.dtype}, needs real numbers")
         rank = len(leaf.shape)
         if x.ndim < rank or x.shape[x.ndim - rank :] != leaf.shape:
             wanted = ", ".join(("...", *map(str, leaf.shape)))
             raise ValueError(f"{self.name}: {leaf.name} has shape {x.shape}, needs ({wanted})")
-        if isinstance(x, np.ndarray) and x.ndim > rank:
+        if is_host_array(x) and x.ndim > rank:
             raise ValueError(
                 f"{self.name}: {leaf.name} is a batch on the host among arrays on the device; copy "
                 "it there once, by cupy.asarray"
@@ -219,11 +224,12 @@ class OnDevice(Executable):
         return x
 
     def _one_device(self, arrays: Sequence[Any], targets: Sequence[Any]) -> int:
+        """The device that all arrays are on."""
         names = [leaf.name for leaf in (*self.inputs, *self.outputs)]
         placed = {
             x.data.device_id: name
             for name, x in zip(names, (*arrays, *targets), strict=False)
-            if not isinstance(x, np.ndarray)
+            if not is_host_array(x)
         }
         if len(placed) > 1:
             where = ", ".join(f"{name} on device {d}" for d, name in placed.items())
@@ -231,6 +237,7 @@ class OnDevice(Executable):
         return next(iter(placed), 0)
 
     def _batch(self, leads: list[tuple[int, ...]]) -> tuple[int, ...]:
+        """The batch axes of a call, from those of the inputs."""
         try:
             return np.broadcast_shapes(*leads)
         except ValueError:
@@ -239,6 +246,7 @@ class OnDevice(Executable):
             raise ValueError(f"{self.name}: batch shapes do not go together: {shapes}") from None
 
     def _listed(self, out: Any) -> list[Any]:
+        """The arrays of `out=`, which must be on a device."""
         targets = [out] if hasattr(out, "shape") else list(out)
         if len(targets) != len(self.outputs):
             raise ValueError(
@@ -250,6 +258,7 @@ class OnDevice(Executable):
         return [as_device_array(y) for y in targets]
 
     def _checked(self, targets: list[Any], batch: tuple[int, ...]) -> list[Any]:
+        """The arrays of `out=`, their shapes and types checked."""
         for leaf, y in zip(self.outputs, targets, strict=True):
             shape = (*batch, *leaf.shape)
             if y.shape != shape or y.dtype != self.dtype:
@@ -258,12 +267,14 @@ class OnDevice(Executable):
         return targets
 
     def _ready(self, y: Any, inputs: list[Any]) -> Any:
-        """Where a result is written: not there if its layout forbids it, or an input is there."""
+        """The array that the kernel writes for a result y: y itself, or a new one if y is not
+        contiguous or shares memory with an input."""
         own = _reach(y)
         shared = any(a[0] < own[1] and own[0] < a[1] for a in map(_reach, inputs))
         return self._new(y.shape) if shared or not y.flags.c_contiguous else y
 
     def _new(self, shape: tuple[int, ...]) -> Any:
+        """A new array on the current device."""
         try:
             return self._array(shape, self.dtype)
         except MemoryError:
@@ -279,33 +290,37 @@ class OnDevice(Executable):
 
     # ---- arrays on the host --------------------------------------------------------------------
 
-    def run(self, inputs: list[np.ndarray], outputs: list[np.ndarray]) -> None:
-        """Evaluate rows (rows, size) of arrays on the host, as many at a time as fit."""
+    def run(self, inputs: list[Array], outputs: list[Array]) -> None:
+        """Evaluate arrays (rows, size) on the host, as many rows at a time as fit."""
         cupy = cupy_module()
         rows = outputs[0].shape[0]
-        fixed = [a if a.strides[0] or rows < 2 else cupy.asarray(a[:1]) for a in inputs]
-        moving = [a for a in (*fixed, *outputs) if isinstance(a, np.ndarray)]
+        # One row that is used for the whole batch is copied to the device once.
+        fixed: list[Any] = [a if a.strides[0] or rows < 2 else cupy.asarray(a[:1]) for a in inputs]
+        moving = [a for a in (*fixed, *outputs) if is_host_array(a)]
         each = max(1, sum(a.shape[1] for a in moving) * self.dtype.itemsize)
         free = cupy.cuda.Device().mem_info[0] + cupy.get_default_memory_pool().free_bytes()
         some = max(1, min(HOST, free // 2) // each)
-        code = self._code(self._here())
+        code = self._code(self._current_device())
         for first in range(0, rows, some):
             part = slice(first, min(first + some, rows))
-            arrays = [cupy.asarray(a[part]) if isinstance(a, np.ndarray) else a for a in fixed]
+            arrays = [cupy.asarray(a[part]) if is_host_array(a) else a for a in fixed]
             results = [self._new((part.stop - first, y.shape[1])) for y in outputs]
             given = [part.stop - first]
             for a, source in zip(arrays, fixed, strict=True):
-                given += [a.data.ptr, a.shape[1] if isinstance(source, np.ndarray) else 0]
+                given += [a.data.ptr, a.shape[1] if is_host_array(source) else 0]
             for y in results:
                 given += [y.data.ptr, y.shape[1]]
             given.append(0)
-            self._launched(code, given)
+            self._launch(code, given)
             for target, y in zip(outputs, results, strict=True):
                 target[part] = y.get()
 
 
-def _in_rows(a: Any, lead: Any, batch: Any, core: tuple[int, ...]) -> tuple[Any, int]:
-    """An array whose rows lie apart by a distance, copied only if it must be, and the distance."""
+def _in_rows(
+    a: Any, lead: tuple[int, ...], batch: tuple[int, ...], core: tuple[int, ...]
+) -> tuple[Any, int]:
+    """An array of contiguous rows at equal distances, and their distance (0: one row for the whole
+    batch). It is a copy only if the strides of `a`, with batch axes `lead`, are not like that."""
     size = prod(core)
     if prod(lead) == 1:
         return cupy_module().ascontiguousarray(a), 0
@@ -321,7 +336,7 @@ def _in_rows(a: Any, lead: Any, batch: Any, core: tuple[int, ...]) -> tuple[Any,
 
 
 def _reach(a: Any) -> tuple[int, int]:
-    """The addresses between which an array lies."""
+    """The range of addresses that an array occupies."""
     low = high = a.data.ptr
     for n, stride in zip(a.shape, a.strides, strict=True):
         low, high = low + min(0, (n - 1) * stride), high + max(0, (n - 1) * stride)

@@ -7,9 +7,10 @@ import hashlib
 import inspect
 import struct
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache as once
-from typing import Any
+from importlib import import_module
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -34,22 +35,28 @@ OPTIONS = {
     "float64": ("-fmad=false",),
     "float32": ("-fmad=false", "-prec-div=false", "-prec-sqrt=false"),
 }
-"""Options of the compiler. Sums take in products where the graph says so, as on the CPU. Quotients
-and roots in single precision are right to 2 and 1 units in the last place."""
+"""Options of NVRTC. It fuses no products into sums: the emitter has done so, as on the CPU.
+Quotients and roots in single precision are right to 2 and 1 units in the last place."""
 
 WORK = 1 << 30
-"""Bytes of workspace up to which more threads run at once."""
+"""Most bytes of workspace of one launch; it bounds the number of threads."""
 
 
-Block = tuple[Any, Any, Any, int]
+class ArgumentBlock(NamedTuple):
+    """Memory for the arguments of a launch: the function that writes them into it, and the address
+    of a pointer to it, as the CUDA driver wants it. `keep` holds memory and pointer alive."""
+
+    pack_into: Callable[..., None]
+    memory: ctypes.Array[ctypes.c_char]
+    address: int
+    keep: object
 
 
 @once
 def cupy_module() -> Any:
-    """CuPy, where it finds a device."""
+    """The module CuPy; an error if there is no CUDA device."""
     needed()
-    import cupy
-
+    cupy = import_module("cupy")
     try:
         count = cupy.cuda.runtime.getDeviceCount()
     except cupy.cuda.runtime.CUDARuntimeError as error:
@@ -60,7 +67,8 @@ def cupy_module() -> Any:
 
 
 class DeviceCode:
-    """The code of a graph on one device."""
+    """The code of a graph on one device. `threads` is the size of a block, `work` the bytes of
+    workspace of a thread."""
 
     def __init__(self, graph: Graph | Recalled, dtype: str, device: int) -> None:
         cupy = cupy_module()
@@ -75,20 +83,20 @@ class DeviceCode:
             self._resident = self._processors * max(1, self._blocks_of(cupy) * self.threads)
             self._address: int = self.function.ptr
         self.work *= np.dtype(dtype).itemsize
-        self._blocks: list[Block] = []
-        """Room for arguments that no launch is using."""
+        self._free: list[ArgumentBlock] = []
+        """Blocks of arguments that no launch is using."""
 
     def _blocks_of(self, cupy: Any) -> int:
-        """Blocks that a multiprocessor holds."""
+        """The number of thread blocks that a multiprocessor can hold."""
         occupancy = cupy.cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor
         return occupancy(self.function.ptr, self.threads, 0)
 
     def launch(self, given: list[int], stream: int) -> None:
-        """Run on rows: how many, for each array its address and the distance of its rows, and a
-        place for the address of the workspace."""
+        """Launch the kernel. `given` are its arguments: the number of rows; for each array its
+        address and the distance of its rows; and a place for the address of the workspace."""
         rows, threads = given[0], self.threads
         if rows < threads * self._processors:
-            threads = 32  # small batches on as many processors as there are
+            threads = 32  # spread a small batch over all multiprocessors
         blocks = -(-rows // threads)
         if self.work:
             most = min(self._resident, WORK // self.work)
@@ -96,24 +104,25 @@ class DeviceCode:
             work = self._alloc(blocks * threads * self.work)
             given[-1] = work.ptr
         try:
-            block = self._blocks.pop()
+            block = self._free.pop()
         except IndexError:
-            block = _block(len(given))
-        block[0](block[1], 0, *given)
-        self._launch(self._address, blocks, 1, 1, threads, 1, 1, 0, stream, block[3], 0)
-        self._blocks.append(block)
+            block = _argument_block(len(given))
+        block.pack_into(block.memory, 0, *given)
+        self._launch(self._address, blocks, 1, 1, threads, 1, 1, 0, stream, block.address, 0)
+        self._free.append(block)
 
 
-def _block(count: int) -> Block:
-    """How so many arguments are packed, the room for them, what points to it, and its address."""
-    room = ctypes.create_string_buffer(8 * count)
-    pointer = (ctypes.c_void_p * 1)(ctypes.addressof(room))
-    return struct.Struct(f"<{count}q").pack_into, room, pointer, ctypes.addressof(pointer)
+def _argument_block(count: int) -> ArgumentBlock:
+    """Memory for `count` arguments of 8 bytes."""
+    memory = ctypes.create_string_buffer(8 * count)
+    pointer = (ctypes.c_void_p * 1)(ctypes.addressof(memory))
+    pack_into = struct.Struct(f"<{count}q").pack_into
+    return ArgumentBlock(pack_into, memory, ctypes.addressof(pointer), pointer)
 
 
 @once
 def _version() -> bytes:
-    """What of the software the code depends on."""
+    """The source text of all modules that determine the code: a part of its cache key."""
     here = sys.modules[__name__]
     passes = (loop_layout, schedule, register_pressure, hoisted_sincos)
     emitters = (to_cuda, to_c, c_text, cuda_text, cuda_prelude, *passes)
@@ -122,8 +131,8 @@ def _version() -> bytes:
 
 
 def _sealed(graph: Graph | Recalled, dtype: str, capability: str) -> bytes:
-    """Threads of a block, numbers of workspace of a thread, and code, from the disk cache or
-    compiled."""
+    """The entry of the disk cache, compiled if it is not there: threads of a block, numbers of
+    workspace of a thread, and code."""
     nvrtc = cupy_module().cuda.nvrtc
     known = [int(a) for a in nvrtc.getSupportedArchs()]
     own = int(capability)
@@ -145,9 +154,9 @@ def _sealed(graph: Graph | Recalled, dtype: str, capability: str) -> bytes:
 
 
 def compiled(text: str, options: Sequence[str]) -> bytes:
-    """The code of CUDA text, for the architecture among the options; PTX for one in general."""
-    from cupy.cuda import nvrtc
-
+    """The code of CUDA text: machine code if the options name a real architecture (`sm_`), PTX if
+    a virtual one (`compute_`)."""
+    nvrtc = import_module("cupy.cuda").nvrtc
     program = nvrtc.createProgram(text, "phipsi.cu", (), ())
     try:
         nvrtc.compileProgram(program, tuple(options))

@@ -1,8 +1,9 @@
-"""What stands before a CUDA kernel: rows to and from shared memory, sine and cosine, minima.
+"""Functions defined before a CUDA kernel: copies of rows to and from shared memory, sine and
+cosine, minimum and maximum.
 
-Sine and cosine have the formulas of llvm_math.py, so that both round alike. CUDA's own reduce huge
-angles through memory, which costs every kernel registers; here that is a rare call (in single
-precision after Payne and Hanek).
+Sine and cosine have the formulas of llvm_math.py, so that both round alike. CUDA's own functions
+reduce huge angles through memory, which costs every kernel registers; here a function that is not
+inlined does so (in single precision after Payne and Hanek).
 """
 
 from __future__ import annotations
@@ -171,7 +172,7 @@ _HUGE_DOUBLE = """  if (fabs(x) > {bound}) {{
 
 
 def definitions(text: Text, body: str) -> Iterator[str]:
-    """All that a kernel uses."""
+    """The definitions of all functions that a kernel uses."""
     vectors = {"float32": ("float4", 4), "float64": ("double2", 2)}
     V, per = vectors[text.dtype]
     if any(word in part for word in ("INFINITY", "NAN") for part in (body, *text.tables)):
@@ -204,6 +205,7 @@ def sincos(text: Text) -> str:
 
 
 def _polynomial(text: Text, name: str) -> str:
+    """The expression of a polynomial in z, by Horner's rule."""
     *lower, last = POLYNOMIALS[name, text.dtype]
     result = text.literal(last)
     for coefficient in reversed(lower):

@@ -1,4 +1,4 @@
-"""CUDA's C++ being written."""
+"""The text of a CUDA kernel under construction."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 from phipsi.compile.c_text import Text
 
 CONSTANT = 32 << 10
-"""Bytes of tables, and of constants, up to which they are in constant memory."""
+"""Most bytes of tables, and of numbers, in constant memory."""
 
 
 class CudaText(Text):
-    """CUDA's C++."""
+    """The text of a CUDA kernel, in C++, under construction."""
 
     def __init__(self, dtype: str) -> None:
         super().__init__(dtype, "PHIPSI_TABLE", "int", "#pragma unroll 1")
@@ -26,7 +26,8 @@ class CudaText(Text):
         return 8 * sum(line.count(",") for line in self.tables)
 
     def constant(self, value: float) -> str:
-        """A number; from constant memory where it would take two instructions to make it."""
+        """A number: a literal, or an element of constant memory if the literal would take two
+        instructions."""
         text = self.literal(value)
         short = self.size == 4 or np.float64(value).view(np.uint64) % (1 << 32) == 0
         if short or (text not in self.constants and 8 * len(self.constants) >= CONSTANT):
@@ -34,7 +35,7 @@ class CudaText(Text):
         return f"fixed[{self.constants.setdefault(text, len(self.constants))}]"
 
     def turned(self, x: str, wanted: Sequence[str]) -> list[str]:
-        """Both at once."""
+        """The names of the sine and the cosine of an angle, which are computed together."""
         self.used.add("sincos")
         sine, cosine = self.name(), self.name()
         self.line(f"{self.T} {sine}, {cosine};")
@@ -42,15 +43,15 @@ class CudaText(Text):
         return [sine if name == "sin" else cosine for name in wanted]
 
     def memory(self, at: str) -> str:
-        """Element `at` of the memory of loops."""
+        """The expression of element `at` of the memory of loops."""
         return f"PHIPSI_W({at})"
 
     @property
     def where(self) -> str:
-        """The memory that tables are in."""
+        """The qualifier of tables: constant memory, or device memory if they are too large."""
         return "__constant__" if self.bytes <= CONSTANT else "__device__"
 
     def fixed(self) -> str:
-        """The definition of the constants."""
+        """The definition of the numbers in constant memory."""
         values = ", ".join(self.constants)
         return f"__constant__ {self.T} fixed[{len(self.constants)}] = {{{values}}};"

@@ -21,7 +21,6 @@ from importlib import import_module
 from math import prod
 from typing import Any, NamedTuple
 
-import llvmlite.binding as llvm
 import numpy as np
 
 from phipsi.compile import cache, jit
@@ -31,7 +30,7 @@ C_FUNCTIONS = (
     "PyObject_Vectorcall", "PyList_New", "PyList_SetItem", "Py_IncRef", "Py_DecRef",
     "PyEval_SaveThread", "PyEval_RestoreThread", "PyMem_RawMalloc", "PyMem_RawFree",
 )  # fmt: skip
-"""What the entry calls of Python."""
+"""The functions of Python's C API that the entry calls."""
 MAX_ARRAYS, MAX_CORE, MAX_LEADING = 64, 6, 24
 """Most arrays, core axes and batch axes taken natively (32 axes is what any NumPy can have)."""
 
@@ -42,7 +41,7 @@ _OUT = sys.intern("out")
 
 
 class _Held(NamedTuple):
-    """What a builtin is made of and keeps alive: its `self`."""
+    """The `self` of a builtin: the objects that it uses and keeps alive."""
 
     descriptor: bytes
     fallback: Callable[..., Any]
@@ -107,7 +106,7 @@ def entry(
 
 @once
 def _python(name: str, result: Any, *arguments: Any) -> Any:
-    """A function of Python's C-API."""
+    """A function of Python's C API."""
     return ctypes.PYFUNCTYPE(result, *arguments)((name, ctypes.pythonapi))
 
 
@@ -154,7 +153,7 @@ def _compiled() -> tuple[object, int]:
     for name in C_FUNCTIONS:
         symbols[name] = ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0
     for name, address in symbols.items():
-        llvm.add_symbol(name, address)
+        jit.llvm.add_symbol(name, address)
     text = ENTRY.substitute(
         max_core=MAX_CORE,
         max_arrays=MAX_ARRAYS,

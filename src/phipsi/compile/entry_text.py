@@ -27,7 +27,7 @@ declare void @Py_DecRef(ptr)
 declare ptr @PyArray_Return(ptr)                    ; takes over the reference; 0-d becomes a scalar
 declare ptr @PyArray_NewFromDescr(ptr, ptr, i32 signext, ptr, ptr, ptr, i32 signext, ptr)
 
-; Are two shapes of n axes equal?
+; Whether two shapes of n axes are equal.
 define internal i1 @same(ptr %a, ptr %b, i64 %n) #1 {
 start:
   br label %axis
@@ -44,8 +44,9 @@ done:
   ret i1 %equal
 }
 
-; Is x exactly an ndarray of the kernel's dtype, with these flags (of those in mask), core shape and
-; batch? Its view is written if so. A batch of -1 axes is any batch. Returns the axes, -1 for no.
+; Check that x is exactly an ndarray of the kernel's dtype, with these flags (of those in mask),
+; core shape and batch, and write its view. A batch of -1 axes is any batch. Returns the number of
+; batch axes, or -1 if x is not such an array.
 define internal i64 @take(ptr %kernel, ptr %x, ptr %spec, ptr %view, i32 %mask, i32 %wanted,
                           i64 %axes, ptr %batch) #1 {
   %type = at ptr, %x + 8
@@ -91,7 +92,8 @@ no:
   ret i64 -1
 }
 
-; A new array of the batch in dims (there is room behind it) and the core of spec; null on failure.
+; Create an array with the batch axes in dims and the core axes of spec, which are written behind
+; them; null on failure.
 define internal ptr @create(ptr %kernel, ptr %spec, ptr %view, i64 %lead, ptr %dims) #0 {
 start:
   %core = at i64, %spec + 8
@@ -123,7 +125,7 @@ done:
   ret ptr %made
 }
 
-; Run the code, a long run without the GIL and in a workspace of its own.
+; Run the code; many rows without the GIL and in a workspace of their own.
 define internal void @evaluate(ptr %kernel, ptr %run, ptr %views, i64 %n) #0 {
   %workspace = at ptr, %kernel + 88
   %held = at i64, %kernel + 104

@@ -130,7 +130,7 @@ def negation(a: Node) -> Node:
 
 
 def _is_truth(a: Node) -> bool:
-    """Is a known to be 0 or 1?"""
+    """Whether a is known to be 0 or 1."""
     if a.op in ("min", "max"):
         return all(map(_is_truth, a.args))
     if a.op == "sub":

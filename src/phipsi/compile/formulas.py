@@ -1,5 +1,5 @@
-"""The results of a graph as formulas: simplified (rational.py), written out, or with names for what
-is used more than once."""
+"""The outputs of a graph as formulas: simplified (rational.py), written out in full, or with names
+for values that are used more than once."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from phipsi.compile.rational import Unfit, simplified
 from phipsi.compile.to_sympy import Shared, entered, meanings, sympy, walk
 
 OPERATIONS = 300_000
-"""Operations of a graph, its loops unrolled, up to which it is written at all."""
+"""Most operations of a graph, its loops unrolled, of which formulas are made."""
 
 SIMPLIFIED, WRITTEN = 20_000, 100_000
-"""Symbols and operations up to which formulas are simplified unasked, and written out at all."""
+"""Most symbols and operations of formulas that are simplified by default, and that are written out
+in full."""
 
 
 def formulas(
@@ -26,8 +27,9 @@ def formulas(
     simplify: bool | None = None,
     shared: bool = False,
 ) -> tuple[list[tuple[Any, Any]], list[list[Any]]]:
-    """The definitions (none unless `shared`) and every output of a graph as SymPy expressions.
-    Sums are grouped by products of the symbols in `leading`."""
+    """The definitions of names (none unless `shared`), and every output of a graph, as SymPy
+    expressions. Simplified sums are grouped by products of the symbols in `leading`; `simplify`
+    None means: if the formulas are short."""
     if graph.operations > OPERATIONS:
         raise ValueError(
             f"{name} has {graph.operations} operations, loops unrolled, and formulas are made of "
@@ -55,7 +57,8 @@ def formulas(
 
 
 def _length(definitions: Sequence[tuple[Any, Any]], outputs: list[list[Any]]) -> int:
-    """How many symbols, numbers and operations the outputs have, every definition put in."""
+    """The number of symbols, numbers and operations of the outputs with every definition
+    substituted."""
     lengths: dict[Any, int] = {}
 
     def length(expression: Any) -> int:
@@ -67,8 +70,8 @@ def _length(definitions: Sequence[tuple[Any, Any]], outputs: list[list[Any]]) ->
 
 
 def arranged(shape: tuple[int, ...], values: Sequence[Any]) -> Any:
-    """Expressions in the shape of a result: one alone, a matrix (a column for one axis), or an
-    N-dimensional array."""
+    """Expressions in the shape of a result: a single one, a matrix (a column for one axis), or an
+    array of more axes."""
     s = sympy()
     if not shape:
         return values[0]

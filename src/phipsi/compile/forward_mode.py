@@ -1,56 +1,68 @@
-"""Derivatives of graphs, forward: along directions. Those in reverse are in reverse_mode.py.
+"""Forward-mode derivatives of graphs, along directions; for reverse mode see reverse_mode.py.
 
-Both make their nodes in the trace in progress, from a graph whose inputs are given as nodes of it;
-so they can be derived again. Every operation's partial derivatives are in ops.py. A loop becomes a
-loop whose memory has a part for each direction.
+Both modes take a graph, with nodes of the trace in progress for its inputs, and add the nodes of
+its derivatives to that trace, so that derivatives can be differentiated again. The partial
+derivatives of operations are in ops.py. The derivative of a loop is a loop whose memory has a
+further part for each direction.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from phipsi.compile import fold
 from phipsi.compile.graph import Graph, LoopNode, MemoryPlace
 from phipsi.compile.loops import LoopBuilder, array_of, pick
 from phipsi.compile.node import Builder, Node, TraceError, current, tracing
-from phipsi.compile.ops import OPS
+from phipsi.compile.ops import OPS, Derivatives
 from phipsi.compile.trace import Tracer
+from phipsi.typing import Real
 
 Tangent = dict[int, Node]
-"""The derivative of a scalar along each direction; 0 along those that are not there."""
+"""The derivative of a scalar along each direction, by number; 0 along the missing ones."""
 
 _RULES = {**fold.RULES, "div": fold.div}
 
 
+LoopMaker = Callable[[int, LoopNode, list[Node], list[Node]], Node]
+"""Makes the node of a loop: from the number of its node in the graph, the loop, and its operands,
+arrays and scalars."""
+
+
 def made(op: str, args: Sequence[Node]) -> Node:
-    """The node of an operation, by its algebraic rule if it has one."""
+    """The node of an operation, simplified by its algebraic rule if it has one."""
     return _RULES[op](*args) if op in _RULES else args[0].tracer.apply(op, *args)
 
 
 def replayed(
-    graph: Graph, inputs: Sequence[Sequence[Node]], loop: Callable[..., Node] | None = None
+    graph: Graph, inputs: Sequence[Sequence[Node]], loop: LoopMaker | None = None
 ) -> list[Node]:
-    """Every node of a graph, made again in the trace in progress; `loop` makes the loops."""
+    """A copy of every node of a graph in the trace in progress; `loop` makes the loops."""
     tracer = tracer_in_progress()
     values: list[Node] = []
+    number: int
+    element: int
     for i, (op, args, value) in enumerate(graph.nodes):
         operands = [values[a] for a in args]
         match op:
             case "const":
                 node = tracer.lift(value)
             case "input":
-                node = inputs[value[0]][value[1]]
+                number, element = value
+                node = inputs[number][element]
             case "array":
-                node = array_of(inputs[value])
+                number = value
+                node = array_of(inputs[number])
             case "pack":
                 node = array_of(operands)
             case "pick":
                 node = pick(operands[0], value)
             case "loop" if loop is not None:
-                split = len(args) - len(value.start)
-                node = loop(i, value, operands[:split], operands[split:])
+                own: LoopNode = value
+                split = len(args) - len(own.start)
+                node = loop(i, own, operands[:split], operands[split:])
             case "loop":
                 node = tracer.make("loop", tuple(operands), value)
             case _:
@@ -60,28 +72,30 @@ def replayed(
 
 
 def has_loops(graph: Graph) -> bool:
-    """Is there a loop in it?"""
+    """Whether a graph has a loop."""
     return any(node.op == "loop" for node in graph.nodes)
 
 
 def tracer_in_progress() -> Builder:
-    """The trace that derivatives are made in."""
+    """The trace to which nodes of derivatives are added."""
     tracer = current()
     if tracer is None:
         raise TraceError("derivatives exist only inside a program")
     return tracer
 
 
-def terms(op: str, args: Sequence[Node], result: Node) -> Iterator[tuple[int, Any]]:
-    """The operands that an operation varies with, and the derivative by each."""
-    for k, partial in enumerate(OPS[op].partials(*args, result)):
+def terms(op: str, args: Sequence[Node], result: Node) -> Iterator[tuple[int, Real]]:
+    """The derivative of an operation by each operand, for those with a derivative: (operand,
+    derivative)."""
+    partials = cast("Callable[..., Derivatives]", OPS[op].partials)
+    for k, partial in enumerate(partials(*args, result)):
         if partial is not None:
             yield k, partial
 
 
 def pushforward(graph: Graph, wrt: Sequence[int]) -> Graph:
-    """The graph of how the outputs change where the inputs of these numbers change, each at a rate
-    given by a further input."""
+    """The graph of the rates of the outputs. The inputs with the numbers `wrt` change, each at the
+    rate that a further input `tangent:NAME` gives."""
     tracer = Tracer()
     inputs = [list(tracer.input(name, size)) for name, size in graph.inputs]
     seeds: list[list[Tangent]] = [[{} for _ in part] for part in inputs]
@@ -97,8 +111,8 @@ def pushforward(graph: Graph, wrt: Sequence[int]) -> Graph:
 
 @dataclass
 class _Array:
-    """An array, and for each direction that it varies along the array that its derivative stands
-    in, and where that begins."""
+    """An array with its derivatives. `tangents` gives for each direction, if the array varies along
+    it, the array that contains the derivative, and the position of its first element there."""
 
     node: Node
     tangents: dict[int, tuple[Node, int]]
@@ -111,28 +125,32 @@ class _Array:
 def forward(
     graph: Graph, inputs: Sequence[Sequence[Node]], seeds: Sequence[Sequence[Tangent]]
 ) -> tuple[list[list[Node]], list[list[Tangent]]]:
-    """The outputs of a graph, and their derivatives along the directions that the inputs vary
-    along as `seeds` says."""
+    """The outputs of a graph and their tangents, given the tangents `seeds` of the inputs."""
     tracer = tracer_in_progress()
-    values: list[Any] = []
+    values: list[Any] = []  # nodes of scalars, and _Array for arrays
     tangents: list[Tangent] = []
+    number: int
+    element: int
     for op, args, value in graph.nodes:
         tangent: Tangent = {}
         match op:
             case "const":
                 node: Any = tracer.lift(value)
             case "input":
-                node, tangent = inputs[value[0]][value[1]], seeds[value[0]][value[1]]
+                number, element = value
+                node, tangent = inputs[number][element], seeds[number][element]
             case "array":
-                node = _packed(inputs[value], seeds[value])
+                number = value
+                node = _packed(inputs[number], seeds[number])
             case "pack":
                 node = _packed([values[a] for a in args], [tangents[a] for a in args])
             case "pick":
                 node, tangent = pick(values[args[0]].node, value), values[args[0]].tangent(value)
             case "loop":
-                split = len(args) - len(value.start)
+                loop: LoopNode = value
+                split = len(args) - len(loop.start)
                 node = _forward_loop(
-                    value,
+                    loop,
                     [values[a] for a in args[:split]],
                     [values[a] for a in args[split:]],
                     [tangents[a] for a in args[split:]],
@@ -150,7 +168,7 @@ def forward(
 
 
 def _chained(op: str, args: list[Node], result: Node, tangents: list[Tangent]) -> Tangent:
-    """The chain rule of one operation."""
+    """The tangent of the result of an operation, by the chain rule."""
     directions = {d: None for tangent in tangents for d in tangent}
     if not directions:
         return {}
@@ -166,6 +184,7 @@ def _chained(op: str, args: list[Node], result: Node, tangents: list[Tangent]) -
 
 
 def _packed(nodes: Sequence[Node], tangents: Sequence[Tangent]) -> _Array:
+    """The array of these scalars, with its derivatives."""
     zero = tracer_in_progress().lift(0.0)
     directions = {d: None for tangent in tangents for d in tangent}
     parts = {d: (array_of([t.get(d, zero) for t in tangents]), 0) for d in directions}
@@ -175,7 +194,8 @@ def _packed(nodes: Sequence[Node], tangents: Sequence[Tangent]) -> _Array:
 def _forward_loop(
     loop: LoopNode, arrays: list[_Array], start: list[Node], tangents: list[Tangent]
 ) -> _Array:
-    """The loop with its derivatives; all of its memory is taken to vary along all directions."""
+    """The loop that also computes derivatives. All of its memory is taken to vary along all
+    directions: the derivative along direction k is `k * loop.size` behind the value."""
     sources = [*tangents, *(array.tangents for array in arrays)]
     directions = {d: k for k, d in enumerate(dict.fromkeys(d for s in sources for d in s), 1)}
     builder = LoopBuilder(loop.count, tracer_in_progress())
@@ -184,16 +204,16 @@ def _forward_loop(
     first, end = loop.cleared
     if end > first:
         builder.cleared = first, end + loop.size * len(directions)
-    moved = builder.like(loop, [array.node for array in arrays], loop.indices)
+    translate = builder.like(loop, [array.node for array in arrays], loop.indices)
     zero = builder.outer.lift(0.0)
     for at, node, tangent in zip(loop.start, start, tangents, strict=True):
         builder.put(at, node)
         for d, k in directions.items():
             builder.put(at + k * loop.size, tangent.get(d, zero))
 
-    def varied(place: MemoryPlace) -> dict[int, MemoryPlace]:
-        """Where the derivatives of what stands at a place stand."""
-        at = moved(place)
+    def tangent_places(place: MemoryPlace) -> dict[int, MemoryPlace]:
+        """The place of the derivative of the scalar at a place, by direction."""
+        at = translate(place)
         if place.array < 0:
             return {}
         if place.array == 0:
@@ -206,12 +226,13 @@ def _forward_loop(
     for case in loop.cases:
         trace = builder.case()
         with tracing(trace):
-            reads = [trace.read(moved(p)) for p in case.reads]
-            seeds = [{d: trace.read(at) for d, at in varied(p).items()} for p in case.reads]
+            reads = [trace.read(translate(p)) for p in case.reads]
+            places = [tangent_places(p) for p in case.reads]
+            seeds = [{d: trace.read(at) for d, at in each.items()} for each in places]
             (written,), (derived,) = forward(case.body, [reads], [seeds])
             for place, node, tangent in zip(case.writes, written, derived, strict=True):
-                trace.write(moved(place), node)
-                for d, at in varied(place).items():
+                trace.write(translate(place), node)
+                for d, at in tangent_places(place).items():
                     if d in tangent or not at.add:
                         trace.write(at, tangent.get(d, 0.0))
     node = builder.node()

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from phipsi.compile.ops import OPS
+from phipsi.typing import Array
 
 
 class Instruction(NamedTuple):
@@ -61,9 +62,9 @@ class LoopNode:
 
     count: int
     cases: tuple[Case, ...]
-    choice: np.ndarray
-    indices: np.ndarray
-    table: np.ndarray
+    choice: Array
+    indices: Array
+    table: Array
     size: int
     start: tuple[int, ...] = ()
     cleared: tuple[int, int] = (0, 0)
@@ -181,7 +182,8 @@ class Graph:
                 return f"{names[0]}[{value}]"
             case _ if OPS[op].infix:
                 return f"{names[0]} {OPS[op].infix} {names[1]}"
-        return f"{op} {' '.join(names)}"
+            case _:
+                return f"{op} {' '.join(names)}"
 
     def __str__(self) -> str:
         return "\n".join(self.lines())

@@ -9,15 +9,17 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from phipsi.compile.graph import Graph, LoopNode
 from phipsi.compile.ops import OPS
+from phipsi.typing import Array
 
 ROWS = 1024
 """Rows of the batch evaluated together."""
 
 
-def run(graph: Graph, inputs: list[np.ndarray], outputs: list[np.ndarray]) -> None:
+def run(graph: Graph, inputs: list[Array], outputs: list[Array]) -> None:
     """Evaluate over a batch: inputs (rows, size) → outputs (rows, size), written in place."""
     rows = outputs[0].shape[0]
     with np.errstate(all="ignore"):
@@ -30,8 +32,8 @@ def run(graph: Graph, inputs: list[np.ndarray], outputs: list[np.ndarray]) -> No
                     output[block, i] = value
 
 
-def evaluate(graph: Graph, inputs: list[list[Any]], dtype: Any) -> list[list[Any]]:
-    """Evaluate one block: each input a list of (rows,) columns; likewise each output."""
+def evaluate(graph: Graph, inputs: list[list[Any]], dtype: DTypeLike) -> list[list[Any]]:
+    """The outputs for one block of rows: each input and output is a list of columns (rows,)."""
     values: list[Any] = [None] * len(graph.nodes)
     last = graph.last_use
     scalar = np.dtype(dtype).type
@@ -56,12 +58,17 @@ def evaluate(graph: Graph, inputs: list[list[Any]], dtype: Any) -> list[list[Any
     return [[values[i] for i in indices] for _, indices in graph.outputs]
 
 
-def _loop(loop: LoopNode, args: list[Any], scalar: Any) -> list[Any]:
+def _loop(loop: LoopNode, args: list[Any], scalar: type[np.generic]) -> list[Any]:
     memory = [scalar(0.0)] * loop.size
     arrays = len(args) - len(loop.start)
     for at, value in zip(loop.start, args[arrays:], strict=True):
         memory[at] = value
-    sources = [memory, *args[:arrays], loop.table.astype(scalar)]  # the table is number −1
+    which: int
+    sources: list[Any] = [
+        memory,
+        *args[:arrays],
+        loop.table.astype(scalar),
+    ]  # the table is number −1
     for which, at in zip(loop.choice, loop.indices.T, strict=True):
         case = loop.cases[which]
         read = [sources[p.array][at[p.rows] + p.column] for p in case.reads]

@@ -5,25 +5,38 @@ from __future__ import annotations
 import os
 import threading
 from functools import cache as once
-from typing import Any
+from typing import Any, Protocol
 
 import llvmlite
-import llvmlite.binding as llvm
+from llvmlite import binding
 
+llvm: Any = binding  # which has no types
 lock = threading.RLock()
-"""Held while LLVM is at work: one compilation at a time."""
-if hasattr(os, "register_at_fork"):  # a child would wait for ever for a thread that it has not
+"""Held while LLVM compiles: one compilation at a time."""
+if hasattr(os, "register_at_fork"):  # else a forked child could wait for a thread it does not have
     os.register_at_fork(
         before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release
     )
+
+
+class Engine(Protocol):
+    """An execution engine of llvmlite, which has no types of its own."""
+
+    def get_function_address(self, name: str) -> int:
+        """The address of a compiled function."""
+        ...
+
+    def close(self) -> None:
+        """Free the code."""
+        ...
 
 
 @once
 def target() -> tuple[str, str, str]:
     """Triple, processor and features of this machine.
 
-    Scheduling after registers are allocated, which LLVM does for some processors (Zen), takes most
-    of the time of code with many loads and stores and gains nothing: it is left out.
+    Scheduling after register allocation, which LLVM does for some processors (Zen), is switched
+    off: on code with many loads and stores it takes most of the compile time and gains nothing.
     """
     llvm.set_option("phipsi", "-disable-post-ra")
     llvm.initialize_native_target()
@@ -34,7 +47,7 @@ def target() -> tuple[str, str, str]:
 
 
 def versions() -> str:
-    """What object code depends on besides its text."""
+    """The versions that object code depends on besides its text: a part of its cache key."""
     return repr((llvmlite.__version__, llvm.llvm_version_info, target()))
 
 
@@ -46,9 +59,9 @@ def _machine(model: str) -> Any:
 
 
 def compiled(text: str, model: str = "small") -> bytes:
-    """The object code of LLVM text. The small code model cannot reach data outside; the large one
-    can. Of LLVM's passes only inlining is run: the others double the time and gain nothing on code
-    that is folded already."""
+    """The object code of LLVM text. Code of the small code model cannot address data of the
+    process, that of the large model can. Of LLVM's passes only inlining is run: the others double
+    the time and gain nothing on code whose constants are folded already."""
     machine = _machine(model)
     module = llvm.parse_assembly(text, llvm.create_context())
     passes = llvm.create_new_module_pass_manager()
@@ -58,15 +71,15 @@ def compiled(text: str, model: str = "small") -> bytes:
     return machine.emit_object(module)
 
 
-def loaded(code: bytes, model: str = "small") -> Any:
-    """An engine that owns object code in memory; close it to free it."""
+def loaded(code: bytes, model: str = "small") -> Engine:
+    """An engine that owns the object code in memory; `closed` frees it."""
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _machine(model))
     engine.add_object_file(llvm.ObjectFileRef.from_data(code))
     engine.finalize_object()
     return engine
 
 
-def closed(engine: Any) -> None:
+def closed(engine: Engine) -> None:
     """Free an engine."""
     with lock:
         engine.close()

@@ -1,27 +1,30 @@
-"""Kernels: a graph made callable on arrays of any leading batch shape."""
+"""Kernels: graphs that are called on arrays with any batch axes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, overload
 
 import numpy as np
 
-from phipsi.compile.backend import Executable
-from phipsi.compile.backends import DTYPES, backend_named
-from phipsi.compile.device import on_device
+from phipsi.compile.backend import Argument, Executable, Out
+from phipsi.compile.backends import DTYPES, BackendName, Dtype, backend_named
+from phipsi.compile.device import is_host_array, on_device
 from phipsi.compile.graph import Graph, Recalled
 from phipsi.compile.signature import ArraySpec, Signature, Structure
+from phipsi.typing import Array
 
 R = TypeVar("R")
+S = TypeVar("S")
+Given = TypeVar("Given", bound=Out)
 
 
 class Callee(Generic[R]):
-    """An object whose calls go to a function that it keeps, and that it may exchange. Python looks
-    up `__call__` on the class, where this slot gives the function of the object."""
+    """An object whose calls go to a function that it stores and can replace. Python looks up
+    `__call__` on the class, and the slot there returns the function stored in the object."""
 
     __slots__ = ("__call__",)
     __call__: Callable[..., R]
@@ -29,22 +32,50 @@ class Callee(Generic[R]):
 
 @dataclass(frozen=True)
 class Kernel(Callee[R]):
-    """A compiled program: call it with arrays (..., n) of any one leading shape.
+    """A compiled program for one robot, called with arrays (…, n) whose batch axes broadcast.
 
-    Arguments come in the order of `parameters`, or by name; a parameter that was given as a mapping
-    takes a mapping. `out=` receives the results in place (an array, or a sequence for several).
+    `program.compile(robot)` makes one. Arguments are passed in the order of `parameters`, or by
+    name; a parameter that was given as a mapping takes a mapping. The results are returned as the
+    program returns them, or written into `out=`: an array, or a sequence of arrays if there are
+    several results; then `out` is returned.
 
-    The cuda backend takes arrays on a device, CuPy's or any with `__dlpack__` or
-    `__cuda_array_interface__`, and returns CuPy's, without waiting, on CuPy's current stream;
-    NumPy's arrays go to the device and back in parts that fit.
+    The cuda backend takes arrays on a device, of CuPy or any that have `__dlpack__` or
+    `__cuda_array_interface__`, and returns arrays of CuPy. It works on CuPy's current stream and
+    does not wait for the results. Arrays of NumPy it copies to the device and back, in parts that
+    fit into the device's memory.
+
+    Parameters
+    ----------
+    name
+        The name of the program, for messages.
+    code
+        The graph of scalar operations.
+    parameters
+        Name and shape of each argument, without the batch; a mapping of shapes for an argument
+        that is a mapping.
+    results
+        Shapes of the results, without the batch, and how they are returned.
+    dtype
+        Number type: "float64", "float32" or "longdouble".
+    backend
+        Backend: "llvm", "numpy" or "cuda".
+    threads
+        Most threads that share a batch; None: PHIPSI_NUM_THREADS, else every core.
+
+    Examples
+    --------
+    >>> import phipsi as pp
+    >>> kernel = pp.mass_matrix.compile(pp.robots.double_pendulum(), backend="numpy")
+    >>> kernel([[0.0, 0.0], [0.1, 0.2], [0.3, 0.4]]).shape
+    (3, 2, 2)
     """
 
     name: str
     code: Graph | Recalled
     parameters: tuple[tuple[str, ArraySpec | Mapping[str, ArraySpec]], ...]
     results: Structure[R]
-    dtype: str = "float64"
-    backend: str = "numpy"
+    dtype: Dtype = "float64"
+    backend: BackendName = "numpy"
     threads: int | None = None
 
     def __post_init__(self) -> None:
@@ -57,50 +88,87 @@ class Kernel(Callee[R]):
 
     @property
     def graph(self) -> Graph:
-        """The scalar program."""
+        """The graph of scalar operations."""
         return self.code.whole
 
-    def pullback(self, wrt: str | Sequence[str] | None = None) -> Kernel:
-        """The kernel of gradients by the named arguments (default: all), as a tuple: its arguments
-        are those of this one, then for each result how a number varies with it
-        (`cotangent:NAME`)."""
+    def pullback(self, wrt: str | Sequence[str] | None = None) -> Kernel[tuple[Array, ...]]:
+        """The kernel of gradients, by reverse-mode differentiation.
+
+        It takes the arguments of this kernel and then, for each result, the derivative of a scalar
+        by that result (`cotangent:NAME`), of the same shape.
+
+        Parameters
+        ----------
+        wrt : optional
+            Names of the arguments by which the scalar is differentiated; default: all.
+
+        Returns
+        -------
+        Kernel
+            A kernel that returns a tuple: the gradient of the scalar by each named argument, in
+            the shape of the argument.
+
+        Raises
+        ------
+        ValueError
+            A name is not that of an argument, or is given twice.
+        """
         from phipsi.compile.reverse_mode import pullback
 
         numbers = self._numbers(wrt)
-        given = [ArraySpec(f"cotangent:{leaf.name}", leaf.shape) for leaf in self.results.leaves]
-        results = Structure(tuple(self._leaves[k] for k in numbers), tuple)
+        given = [ArraySpec(f"cotangent:{spec.name}", spec.shape) for spec in self.results.leaves]
+        results: Structure[tuple[Array, ...]] = Structure(
+            tuple(self._inputs[k] for k in numbers), tuple
+        )
         return self._derived("gradient", pullback(self.graph, numbers), given, results)
 
-    def pushforward(self, wrt: str | Sequence[str] | None = None) -> Kernel:
-        """The kernel of the rates of the results where the named arguments (default: all) change:
-        its arguments are those of this one, then the rate of each of these (`tangent:NAME`)."""
+    def pushforward(self, wrt: str | Sequence[str] | None = None) -> Kernel[R]:
+        """The kernel of directional derivatives, by forward-mode differentiation.
+
+        It takes the arguments of this kernel and then, for each named argument, its rate of change
+        (`tangent:NAME`), of the same shape.
+
+        Parameters
+        ----------
+        wrt : optional
+            Names of the arguments that change; default: all.
+
+        Returns
+        -------
+        Kernel
+            A kernel that returns the rates of change of the results, in their shapes.
+
+        Raises
+        ------
+        ValueError
+            A name is not that of an argument, or is given twice.
+        """
         from phipsi.compile.forward_mode import pushforward
 
         numbers = self._numbers(wrt)
-        given = [
-            ArraySpec(f"tangent:{leaf.name}", leaf.shape)
-            for leaf in map(self._leaves.__getitem__, numbers)
-        ]
+        varied = [self._inputs[k] for k in numbers]
+        given = [ArraySpec(f"tangent:{spec.name}", spec.shape) for spec in varied]
         return self._derived("rate", pushforward(self.graph, numbers), given, self.results)
 
     def _derived(
-        self, what: str, graph: Graph, given: list[ArraySpec], results: Structure[R]
-    ) -> Kernel:
-        names = {leaf.name for leaf in self._leaves} | {name for name, _ in self.parameters}
-        more = []
+        self, what: str, graph: Graph, given: list[ArraySpec], results: Structure[S]
+    ) -> Kernel[S]:
+        """The kernel of a derivative, which takes the arrays `given` as further arguments."""
+        names = {spec.name for spec in self._inputs} | {name for name, _ in self.parameters}
+        more: list[tuple[str, ArraySpec]] = []
         for name, shape in given:
-            while name in names:  # a derivative's own, derived again
+            while name in names:  # this kernel is itself a derivative
                 name += "'"
             names.add(name)
             more.append((name, ArraySpec(name, shape)))
-        return replace(
-            self, name=f"{what} of {self.name}", code=graph, results=results,
-            parameters=(*self.parameters, *more),
+        return Kernel(
+            f"{what} of {self.name}", graph, (*self.parameters, *more), results,
+            self.dtype, self.backend, self.threads,
         )  # fmt: skip
 
     def _numbers(self, wrt: str | Sequence[str] | None) -> list[int]:
-        """The numbers of the named inputs, in their order."""
-        names = [leaf.name for leaf in self._leaves]
+        """The numbers of the named inputs, in the order of the names."""
+        names = [spec.name for spec in self._inputs]
         wanted = names if wrt is None else [wrt] if isinstance(wrt, str) else list(wrt)
         for name in wanted:
             if name not in names:
@@ -110,35 +178,52 @@ class Kernel(Callee[R]):
         return [names.index(name) for name in wanted] if wrt is not None else [*range(len(names))]
 
     def prepare(self) -> None:
-        """Make the machine code for batches now; that for single calls is made at the first one."""
+        """Compile the machine code for batches now; code for single rows waits for a first call."""
         self._executable.prepare()
         self._shorten()
 
     def entry(self, fallback: Callable[..., Any]) -> tuple[int, Callable[..., Any]]:
-        """How much machine code there is by now, and a function that calls it with plain arrays at
-        the least cost; `fallback` takes whatever else it is called with."""
+        """The fastest way to call the machine code compiled so far.
+
+        Parameters
+        ----------
+        fallback
+            The function that gets all arguments which are not plain arrays.
+
+        Returns
+        -------
+        int
+            How many pieces of machine code there are (`codes`); when there are more, ask again.
+        Callable
+            A function that is called like the kernel.
+        """
         codes = self.codes
-        plain = all(isinstance(leaf, ArraySpec) for _, leaf in self.parameters)
+        plain = all(isinstance(spec, ArraySpec) for _, spec in self.parameters)
         return codes, self._executable.entry(fallback) if plain else fallback
 
     @property
     def codes(self) -> int:
-        """How many pieces of machine code have been made so far."""
+        """How many pieces of machine code have been compiled so far."""
         return len(self._executable.codes)
 
     def _shorten(self) -> None:
-        """Let calls go straight to the machine code there is by now."""
+        """Let calls go straight to the machine code compiled so far."""
         codes, call = self.entry(self._call)
         object.__setattr__(self, "_shortened", codes)
         object.__setattr__(self, "__call__", call)
 
     @cached_property
     def _executable(self) -> Executable:
-        signature = Signature(self.name, tuple(self._leaves), self.results)
+        signature = Signature(self.name, tuple(self._inputs), self.results)
         return backend_named(self.backend).load(signature, self.code, self.dtype, self.threads)
 
-    def _call(self, *args: Any, out: Any = None, **named: Any) -> Any:
-        """Run the kernel on whatever it is called with."""
+    def _call(
+        self,
+        *args: Argument | Mapping[str, Argument],
+        out: Out | None = None,
+        **named: Argument | Mapping[str, Argument],
+    ) -> R | Out:
+        """Run the kernel on arguments of any kind."""
         if len(args) > len(self.parameters):
             raise TypeError(f"{self.name} takes {len(self.parameters)} arrays, got {len(args)}")
         given = dict(zip((name for name, _ in self.parameters), args, strict=False))
@@ -148,33 +233,76 @@ class Kernel(Callee[R]):
                 raise TypeError(f"{self.name}: {name!r} {what}; arguments are {self._names}")
             given[name] = value
         values: list[Any] = []
-        for name, leaf in self.parameters:
+        for name, spec in self.parameters:
             if name not in given:
                 raise TypeError(f"{self.name} misses {name!r}; arguments are {self._names}")
             value = given[name]
-            if isinstance(leaf, ArraySpec):
+            if isinstance(spec, ArraySpec):
                 values.append(value)
-            elif isinstance(value, Mapping) and set(value) == set(leaf):
-                values.extend(value[key] for key in leaf)
+            elif isinstance(value, Mapping) and set(value) == set(spec):
+                values.extend(value[key] for key in spec)
             else:
-                raise TypeError(f"{self.name}: {name!r} must be a mapping with keys {list(leaf)}")
+                raise TypeError(f"{self.name}: {name!r} must be a mapping with keys {list(spec)}")
         result = self.run(values, out=out)
         if self.codes != self.__dict__.get("_shortened", 0):
             self._shorten()
         return result
 
     def at(self, rows: int, places: Sequence[tuple[int, int]], device: int, stream: int) -> None:
-        """Run on a CUDA device and stream, on addresses: for every input, then every result where
-        it is and how many numbers its rows are apart (0: one row for all)."""
+        """Run on a CUDA device, on arrays that are given by their addresses.
+
+        Parameters
+        ----------
+        rows
+            Number of rows of the batch.
+        places
+            For each input, then for each result: its address on the device, and the distance of
+            its rows, counted in numbers (0: one row is used for the whole batch).
+        device
+            Number of the device.
+        stream
+            Address of the CUDA stream.
+
+        Raises
+        ------
+        TypeError
+            The backend is not "cuda".
+        """
         self._executable.run_at(rows, places, device, stream)
 
-    def run(self, values: Sequence[Any], *, out: Any = None) -> Any:
-        """Run on one value per leaf, in order."""
+    @overload
+    def run(self, values: Sequence[Argument], *, out: None = None) -> R: ...
+    @overload
+    def run(self, values: Sequence[Argument], *, out: Given) -> Given: ...
+    @overload
+    def run(self, values: Sequence[Argument], *, out: Out | None) -> R | Out: ...
+    def run(self, values: Sequence[Argument], *, out: Out | None = None) -> R | Out:
+        """Run on one array for each input, in order.
+
+        Parameters
+        ----------
+        values : (…, n) each
+            The inputs; the members of a mapping are inputs of their own.
+        out : optional
+            Arrays that receive the results: one, or a sequence if there are several results.
+
+        Returns
+        -------
+        R
+            The results as the program returns them, or `out` if that is given.
+
+        Raises
+        ------
+        ValueError
+            A shape is wrong, or the batch axes do not broadcast.
+        TypeError
+            A value is no array of real numbers.
+        """
         there = self._executable.run_on_device(values, out)
         if there is not None:
             return self.results.pack(there) if out is None else out
-        arrays = [self._array(leaf, x) for leaf, x in zip(self._leaves, values, strict=True)]
-        both = list(zip(arrays, self._leaves, strict=True))
+        arrays = [self._array(spec, x) for spec, x in zip(self._inputs, values, strict=True)]
+        both = list(zip(arrays, self._inputs, strict=True))
         leading = [a.shape[: a.ndim - len(f.shape)] for a, f in both]
         try:
             batch = np.broadcast_shapes(*leading)
@@ -184,50 +312,58 @@ class Kernel(Callee[R]):
         rows = prod(batch)
         inputs = [_rows(a, batch, rows, f) for a, f in both]
         shapes = [(*batch, *f.shape) for f in self.results.leaves]
-        results = [np.empty(shape, self.dtype) for shape in shapes] if out is None else None
-        targets = self._targets(shapes, out) if results is None else results
+        new = (np.empty(shape, self.dtype) for shape in shapes)
+        targets: list[Array] = list(new) if out is None else self._targets(shapes, out)
         outputs = [_flat(y, rows, inputs) for y in targets]
         self._executable.run(inputs, [y for y, _ in outputs])
-        if results is not None:
-            return self.results.pack([y[()] for y in results])
-        for target, (y, there) in zip(targets, outputs, strict=True):
-            if not there:
+        if out is None:
+            return self.results.pack([y[()] for y in targets])
+        for target, (y, in_place) in zip(targets, outputs, strict=True):
+            if not in_place:
                 target[...] = y.reshape(target.shape)
         return out
 
-    def _targets(self, shapes: list[tuple[int, ...]], out: Any) -> list[np.ndarray]:
-        """The arrays of out=, checked."""
-        if not isinstance(out, (np.ndarray, Sequence)):
+    def _targets(self, shapes: list[tuple[int, ...]], out: Out) -> list[Array]:
+        """The arrays of `out=`, checked."""
+        given: list[Any]
+        if is_host_array(out):
+            given = [out]
+        elif isinstance(out, Sequence):
+            given = [*out]
+        else:
             kind = type(out).__name__
             raise TypeError(f"{self.name}: out= is a {kind}, needs an array, or a list of arrays")
-        targets = [out] if isinstance(out, np.ndarray) else list(out)
-        if len(targets) != len(shapes):
-            raise ValueError(f"{self.name} has {len(shapes)} results, out= has {len(targets)}")
-        for leaf, shape, target in zip(self.results.leaves, shapes, targets, strict=True):
-            if not isinstance(target, np.ndarray) or target.shape != shape:
-                given = getattr(target, "shape", type(target).__name__)
-                raise ValueError(f"{self.name}: out= for {leaf.name} is {given}, needs {shape}")
+        if len(given) != len(shapes):
+            raise ValueError(f"{self.name} has {len(shapes)} results, out= has {len(given)}")
+        targets: list[Array] = []
+        for spec, shape, target in zip(self.results.leaves, shapes, given, strict=True):
+            if not is_host_array(target) or target.shape != shape:
+                is_ = getattr(target, "shape", type(target).__name__)
+                raise ValueError(f"{self.name}: out= for {spec.name} is {is_}, needs {shape}")
             if target.dtype != self.dtype or not target.flags.writeable:
                 state = target.dtype if target.flags.writeable else "read-only"
                 raise ValueError(
-                    f"{self.name}: out= for {leaf.name} is {state}, needs {self.dtype}"
+                    f"{self.name}: out= for {spec.name} is {state}, needs {self.dtype}"
                 )
+            targets.append(target)
         return targets
 
-    def _array(self, leaf: ArraySpec, value: Any) -> np.ndarray:
-        array = as_numbers(f"{self.name}: {leaf.name}", value)
-        n = len(leaf.shape)
-        if array.ndim < n or array.shape[array.ndim - n :] != leaf.shape:
-            wanted = ", ".join(("...", *map(str, leaf.shape)))
-            raise ValueError(f"{self.name}: {leaf.name} has shape {array.shape}, needs ({wanted})")
+    def _array(self, spec: ArraySpec, value: Argument) -> Array:
+        """An argument as an aligned array of the kernel's number type, its shape checked."""
+        array = as_numbers(f"{self.name}: {spec.name}", value)
+        n = len(spec.shape)
+        if array.ndim < n or array.shape[array.ndim - n :] != spec.shape:
+            wanted = ", ".join(("...", *map(str, spec.shape)))
+            raise ValueError(f"{self.name}: {spec.name} has shape {array.shape}, needs ({wanted})")
         return np.require(array, self.dtype, ["ALIGNED"])
 
     @cached_property
-    def _leaves(self) -> list[ArraySpec]:
-        leaves: list[ArraySpec] = []
-        for _, leaf in self.parameters:
-            leaves.extend([leaf] if isinstance(leaf, ArraySpec) else leaf.values())
-        return leaves
+    def _inputs(self) -> list[ArraySpec]:
+        """The arrays of all parameters, the members of mappings one by one."""
+        inputs: list[ArraySpec] = []
+        for _, spec in self.parameters:
+            inputs.extend([spec] if isinstance(spec, ArraySpec) else spec.values())
+        return inputs
 
     @property
     def _names(self) -> str:
@@ -240,19 +376,20 @@ class Kernel(Callee[R]):
         )
 
 
-def _rows(array: np.ndarray, batch: tuple[int, ...], rows: int, leaf: ArraySpec) -> np.ndarray:
-    """An argument as (rows, size), in place where its strides allow it."""
-    size = prod(leaf.shape)
-    if array.ndim == len(batch) + len(leaf.shape) and array.shape[: len(batch)] == batch:
+def _rows(array: Array, batch: tuple[int, ...], rows: int, spec: ArraySpec) -> Array:
+    """An argument as an array (rows, size), a view where its strides allow it."""
+    size = prod(spec.shape)
+    if array.ndim == len(batch) + len(spec.shape) and array.shape[: len(batch)] == batch:
         return array.reshape(rows, size)
     if array.size == size:
         return np.broadcast_to(array.reshape(size), (rows, size))
-    return np.broadcast_to(array, (*batch, *leaf.shape)).reshape(rows, size)
+    return np.broadcast_to(array, (*batch, *spec.shape)).reshape(rows, size)
 
 
-def _flat(target: np.ndarray, rows: int, inputs: list[np.ndarray]) -> tuple[np.ndarray, bool]:
-    """Where a result of that shape is written, as (rows, size), and whether that is the target: not
-    where its strides or its alignment forbid it or where an input lies in the same memory."""
+def _flat(target: Array, rows: int, inputs: list[Array]) -> tuple[Array, bool]:
+    """The array (rows, size) that a result is written to, and whether that is the target itself. It
+    is a new array where the strides or the alignment of the target forbid it, or where the target
+    shares memory with an input."""
     flat = target.reshape(rows, target.size // max(rows, 1))
     fits = flat.flags.aligned and np.may_share_memory(flat, target)
     if fits and not any(np.may_share_memory(flat, a) for a in inputs):
@@ -260,12 +397,12 @@ def _flat(target: np.ndarray, rows: int, inputs: list[np.ndarray]) -> tuple[np.n
     return np.empty(flat.shape, flat.dtype), False
 
 
-def as_numbers(where: str, value: Any) -> np.ndarray:
-    """The value as an array of real numbers, or one clear sentence."""
+def as_numbers(where: str, value: object) -> Array:
+    """The value as an array of real numbers; `where` begins the sentence of an error."""
     if on_device(value):
         raise TypeError(f"{where} is on a CUDA device, needs to be here, or backend='cuda'")
     try:
-        array = np.asarray(value)
+        array: Array = np.asarray(value)
     except ValueError:
         raise ValueError(f"{where} is a ragged sequence, needs an array of numbers") from None
     if array.dtype == object and all(isinstance(x, (int, float)) for x in array.flat):

@@ -1,4 +1,5 @@
-"""The LLVM text around a block of rows: the loop over the batch, its tail, strided arrays."""
+"""The LLVM text around the code of one block of rows: the loop over the batch, its remainder, and
+strided arrays."""
 
 from __future__ import annotations
 
@@ -9,24 +10,26 @@ from phipsi.compile.llvm_text import LlvmText, Machine
 ENTRY = "define void @run(ptr %arrays, i64 %start, i64 %stop, ptr %work)"
 
 STREAM = 16 << 20
-"""Bytes of outputs from which they go past the caches, in whole lines."""
+"""Bytes of outputs from which they are stored past the caches, in whole cache lines."""
 AHEAD = 4 << 20
-"""Bytes of all arrays from which the next rows are asked for while these are computed."""
+"""Bytes of all arrays from which the next rows are prefetched while a block is computed."""
 
 
 def driver(machine: Machine, sizes: Sequence[int], inputs: int, scratch: int) -> str:
-    """`run`: blocks of as many rows as there are lanes.
+    """The function `run`, which computes the batch in blocks of as many rows as there are lanes.
 
-    A full block of rows whose elements lie side by side is read and written where it is; large
-    outputs through scratch memory, which begins at byte `scratch` of the workspace. So do the tail
-    of the batch (its last row stands in for those that are missing) and strided rows.
+    A full block of rows with adjacent elements is read and written in place, but large outputs go
+    through scratch memory, which begins at byte `scratch` of the workspace. Rows of other strides
+    and the last, incomplete block are copied to and from scratch memory; there the last row of the
+    batch fills the missing rows.
     """
     m = machine
     text = LlvmText(m)
     arrays = range(len(sizes))
     text.begin("entry")
     text.line(f"%frame = alloca [{2 * len(sizes)} x i64], align 16")
-    dense, rooms = "true", []
+    dense = "true"
+    rooms: list[str] = []
     for k, size in enumerate(sizes):
         for j, name in enumerate(("data", "rows", "elements")):
             text.line(f"%{name}{k} = load i64, ptr {text.at('%arrays', 24 * k + 8 * j)}, align 8")
@@ -79,7 +82,7 @@ def driver(machine: Machine, sizes: Sequence[int], inputs: int, scratch: int) ->
     text.line("br label %next")
 
     text.begin("packed")
-    copies = []
+    copies: list[str] = []
     for k, size in enumerate(sizes):
         _frame(text, k, f"%room{k}", str(size * m.size))
         arguments = f"ptr %to{k}, i64 %rows{k}, i64 %elements{k}"
@@ -102,8 +105,8 @@ def driver(machine: Machine, sizes: Sequence[int], inputs: int, scratch: int) ->
 
 
 def _streaming(m: Machine) -> str:
-    """`past`: rows of whole lines to their places, as lines of 64 bytes past the caches; `fetch`:
-    ask for the rows of the next block, unless they are to be skipped."""
+    """The functions `past`, which copies rows from scratch memory to an output by stores of whole
+    cache lines past the caches, and `fetch`, which prefetches the rows of the next block."""
     line = f"<{64 // m.size} x {m.scalar}>"
     s, size = m.scalar, m.size
     rows = "i64 %stride, i64 %bytes"
@@ -179,18 +182,19 @@ end:
 
 
 def _padded(size: int) -> int:
-    """Bytes in whole lines."""
+    """A number of bytes rounded up to whole cache lines."""
     return size + -size % 64
 
 
 def _frame(text: LlvmText, k: int, base: str, stride: str) -> None:
+    """Store the address and the row stride of array k, as the code of a block reads them."""
     text.line(f"store i64 {base}, ptr {text.at('%frame', 16 * k)}, align 8")
     text.line(f"store i64 {stride}, ptr {text.at('%frame', 16 * k + 8)}, align 8")
 
 
 def _strided(m: Machine) -> str:
-    """`gather` and `scatter`: rows of strided elements to and from scratch rows, `count` of them;
-    gather fills the missing rows with the last."""
+    """The functions `gather` and `scatter`, which copy `count` rows of any strides to and from
+    scratch memory; gather fills the missing rows with the last one."""
 
     def copy(name: str, rows: str, row: str, move: str) -> str:
         parameters = "ptr %dense, ptr %there, i64 %rows, i64 %elements, i64 %size, i64 %count"
@@ -234,8 +238,9 @@ done:
 
 
 def transposers(m: Machine) -> str:
-    """`rows.in` and `rows.out`: whole rows to and from the workspace, one value per element;
-    `arranged`: values of the workspace side by side, in the order of a table."""
+    """The functions `rows.in` and `rows.out`, which transpose whole arrays between rows and values
+    of the workspace (one vector for each element), and `arranged`, which copies values of the
+    workspace to adjacent slots in the order of a table."""
     parameters = "ptr %to, ptr %from, ptr %table, i64 %n"
     arranged = f"""define internal void @phipsi.arranged({parameters}) noinline {{
 entry:
@@ -258,6 +263,7 @@ done:
 
 
 def _transposer(m: Machine, way: str) -> str:
+    """The function `rows.in` or `rows.out`."""
     text = LlvmText(m)
     text.begin("entry")
     text.line(f"%chunks = sdiv i64 %size, {m.lanes}")

@@ -1,9 +1,9 @@
 """Sine and cosine, exponential, logarithm, tanh and atan2 of whole vectors, as LLVM IR text.
 
-Each function is a formula in Python whose operators append instructions. No call leaves the
-vector but for huge angles, no fast-math flag is set and a lane never looks at its neighbours, so
-that the bits of a result do not depend on the lane count. The errors given are the largest found
-on millions of points over the whole range, in units in the last place (ulp).
+Each function is a formula in Python whose operators append instructions. Only huge angles need a
+call of the C library; no fast-math flag is set, and no lane depends on another, so that the bits of
+a result do not depend on the number of lanes. The errors given are the largest found on millions of
+points over the whole range, in units in the last place (ulp).
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from phipsi.compile.coefficients import HALF_PI, LN2, POLYNOMIALS, REDUCTIONS, p
 
 
 def _operator(integers: str, floats: str = "", kind: str = "") -> Callable[..., Value]:
-    """The method for one instruction, by the kind of its operands; `kind` is of the result."""
+    """The method of `Value` that appends one instruction, by the kind of its operands; `kind` is
+    that of the result (default: the same)."""
 
     def method(self: Value, other: Value | float) -> Value:
         instruction = integers if self.kind.startswith("i") else floats
@@ -30,7 +31,7 @@ def _operator(integers: str, floats: str = "", kind: str = "") -> Callable[..., 
 
 @dataclass(frozen=True)
 class Value:
-    """A vector in the text being written; its operators append instructions."""
+    """A vector in the text under construction; its operators append instructions."""
 
     code: FunctionBody
     name: str
@@ -58,12 +59,12 @@ class Value:
         return self.code.call("fabs", self)
 
     def choose(self, yes: Operand, no: Operand) -> Value:
-        """Per lane `yes` where this truth value holds, else `no`."""
+        """In each lane `yes` where this condition holds, else `no`."""
         yes, no = self.code.value(yes), self.code.value(no)
         return self.code.append(f"select {self.typed}, {yes.typed}, {no.typed}", no.kind)
 
     def cast(self, kind: str, operation: str = "bitcast") -> Value:
-        """The lanes as another kind: the same bits, or converted by an LLVM operation."""
+        """The lanes as another kind: the same bits, or converted by another LLVM operation."""
         return self.code.append(f"{operation} {self.typed} to {self.code.vector(kind)}", kind)
 
     @property
@@ -82,12 +83,12 @@ Operand = Value | float
 
 @dataclass
 class FunctionBody:
-    """The body of one function for a lane count and a number format."""
+    """The body of one function under construction, for a number of lanes and a number type."""
 
     lanes: int
     dtype: str
     has_fma: bool
-    lines: list[str] = field(default_factory=list)
+    lines: list[str] = field(default_factory=list[str])
 
     def __post_init__(self) -> None:
         self.real, self.integer, self.mantissa, self.bias, self.ln2_bits = {
@@ -97,7 +98,7 @@ class FunctionBody:
         self.round = np.dtype(self.dtype).type
         self.sign = 2 * (self.bias + 1) << self.mantissa
         self.tiny = 2.0 ** (1 - self.bias)
-        # Adding it rounds a number to an integer, which then stands in the low bits of the sum.
+        # Adding `magic` rounds a number to an integer, which is then in the low bits of the sum.
         self.magic = 1.5 * 2**self.mantissa
 
     def vector(self, kind: str) -> str:
@@ -113,7 +114,7 @@ class FunctionBody:
         return Value(self, name, kind)
 
     def value(self, operand: Operand, kind: str = "") -> Value:
-        """A number as the same constant in every lane, to the bit."""
+        """A number as the same constant in every lane, exact to the bit; a value as it is."""
         if isinstance(operand, Value):
             return operand
         kind = kind or self.real
@@ -133,18 +134,18 @@ class FunctionBody:
         return self.append(f"call {self.vector(kind)} @llvm.{intrinsic}.{suffix}({texts})", kind)
 
     def fma(self, a: Value, b: Operand, c: Operand) -> Value:
-        """a·b + c, rounded once where the machine can."""
+        """a·b + c, rounded once if the machine has an FMA."""
         b, c = self.value(b), self.value(c)
         return self.call("fma", a, b, c) if self.has_fma else a * b + c
 
     def reduce(self, x: Value, k: Value, parts: Iterable[float]) -> Value:
-        """The rest x - k·c for a constant c given in parts."""
+        """The remainder x - k·c for a constant c given in parts."""
         for part in parts:
             x = self.fma(k, -part, x)
         return x
 
     def polynomial(self, name: str, x: Value) -> Value:
-        """One of the polynomials above, by Horner's rule."""
+        """A polynomial of coefficients.py, by Horner's rule."""
         *lower, last = POLYNOMIALS[name, self.dtype]
         result = self.value(last)
         for coefficient in reversed(lower):
@@ -158,9 +159,10 @@ class FunctionBody:
 
 
 def _sincos(code: FunctionBody, x: Value) -> Value:
-    """Both of k·π/2 + r from polynomials in r, |r| <= π/4 (Cody and Waite's reduction): 1.5 ulp.
+    """Sine and cosine of k·π/2 + r by polynomials in r, |r| <= π/4 (Cody and Waite's reduction).
 
-    That is where r > 1/2 but sin r < 1/2, for r is rounded once; |x| <= π/4 has 0.9 ulp.
+    The error is 1.5 ulp, found where r > 1/2 but sin r < 1/2, because r is rounded once; for
+    |x| <= π/4 it is 0.9 ulp.
     """
     bound, bits = REDUCTIONS[code.dtype, code.has_fma]
     shifted = code.fma(x, 2 / pi, code.magic)
@@ -190,7 +192,7 @@ def _sincos(code: FunctionBody, x: Value) -> Value:
 
 
 def _sincos_huge(code: FunctionBody, x: Value, sin: Value, cos: Value) -> Value:
-    """The C library's values in the lanes with huge angles, those given in the others."""
+    """The values of the C library in the lanes with huge angles, the given ones in the others."""
     huge = abs(x) > REDUCTIONS[code.dtype, code.has_fma][0]
     wide = x.cast("double", "fpext") if code.real == "float" else x
     slow = [code.call("sin", wide), code.call("cos", wide)]
@@ -251,7 +253,8 @@ def _log(code: FunctionBody, x: Value) -> Value:
 
 
 def _atan2(code: FunctionBody, y: Value, x: Value) -> Value:
-    """Atan t of the smaller over the larger by a polynomial, turned into its octant: 1.5 ulp."""
+    """The arctangent of the smaller over the larger, by a polynomial, then moved to its octant:
+    1.5 ulp."""
     a, b = abs(y), abs(x)
     steep, left = a > b, x.bits < 0
     smaller, larger = steep.choose(b, a), steep.choose(a, b)
@@ -286,7 +289,7 @@ def definitions(names: Iterable[str], lanes: int, dtype: str, fma: bool = True) 
     wanted = set(names)
     if "sincos" in wanted:
         wanted.add("sincos.huge")
-    texts = []
+    texts: list[str] = []
     for name in [name for name in _FUNCTIONS if name in wanted]:
         formula, letters, attributes = _FUNCTIONS[name]
         code = FunctionBody(lanes, dtype, fma)

@@ -10,8 +10,8 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Machine:
-    """What the code is for: number type, lanes of a vector, whether there is a fused multiply-add
-    and whether vectors can be loaded and stored in part under a mask."""
+    """The target of code: number type, lanes of a vector, whether it has a fused multiply-add, and
+    whether it can load and store vectors under a mask."""
 
     dtype: str
     lanes: int
@@ -20,12 +20,12 @@ class Machine:
 
     @property
     def size(self) -> int:
-        """Bytes of a number."""
+        """Size of a number [bytes]."""
         return 8 if self.dtype == "float64" else 4
 
     @property
     def width(self) -> int:
-        """Bytes of a vector."""
+        """Size of a vector [bytes]."""
         return self.size * self.lanes
 
     @property
@@ -34,7 +34,7 @@ class Machine:
         return "double" if self.dtype == "float64" else "float"
 
     def vector(self, scalar: str, lanes: int = 0) -> str:
-        """The type of `lanes` scalars (all lanes unless said otherwise)."""
+        """The type of a vector of `lanes` scalars (0: as many as the machine has)."""
         lanes = lanes or self.lanes
         return scalar if lanes == 1 else f"<{lanes} x {scalar}>"
 
@@ -63,7 +63,7 @@ class Machine:
 
 
 class LlvmText:
-    """Lines of a function under construction, with fresh names."""
+    """The lines of an LLVM function under construction."""
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
@@ -71,59 +71,61 @@ class LlvmText:
         self._names = 0
 
     def name(self) -> str:
-        """A fresh local name."""
+        """A new local name."""
         self._names += 1
         return f"%t{self._names}"
 
     def label(self) -> str:
-        """A fresh label."""
+        """A new label."""
         self._names += 1
         return f"b{self._names}"
 
     def line(self, text: str) -> None:
-        """One instruction without a result."""
+        """Append an instruction without a result."""
         self.lines.append(f"  {text}")
 
     def make(self, text: str) -> str:
-        """One instruction; the name of its result."""
+        """Append an instruction; returns the name of its result."""
         name = self.name()
         self.lines.append(f"  {name} = {text}")
         return name
 
     def begin(self, label: str) -> None:
-        """A new basic block."""
+        """Begin a basic block."""
         self.lines.append(f"{label}:")
 
     def jump(self, label: str) -> None:
-        """End the basic block and go on in a new one."""
+        """End the basic block with a branch to a new one, and begin that."""
         self.line(f"br label %{label}")
         self.begin(label)
 
     def at(self, base: str, offset: int | str) -> str:
-        """The address `offset` bytes after base."""
+        """The address `offset` bytes after `base`."""
         return base if offset == 0 else self.make(f"getelementptr i8, ptr {base}, i64 {offset}")
 
     def load(self, base: str, offset: int | str = 0) -> str:
-        """The value (all lanes) at an address of the workspace."""
+        """Load a value (all lanes) from the workspace."""
         m = self.machine
         return self.make(f"load {m.T}, ptr {self.at(base, offset)}, align {m.width}")
 
     def store(self, value: str, base: str, offset: int | str = 0) -> None:
-        """Leave a value (all lanes) at an address of the workspace."""
+        """Store a value (all lanes) to the workspace."""
         m = self.machine
         self.line(f"store {m.T} {value}, ptr {self.at(base, offset)}, align {m.width}")
 
     def load_rows(self, base: str, stride: str, offset: int, count: int) -> list[str]:
-        """`count` neighbouring elements of as many rows as there are lanes, one value each.
+        """Load `count` adjacent elements of as many rows as there are lanes; returns a value for
+        each element.
 
-        Short rows lie side by side in a vector: row i with rows i + h, i + 2h, …, h ≥ count.
+        Parts of several rows share a vector while it is transposed: row i with rows i + h, i + 2h,
+        …, where h is the least power of two ≥ count.
         """
         rows, h = self._rows(base, stride, offset), _room(count)
         parts = [self._load_part(row, count, h) for row in rows]
         return self._transposed([self._joined(parts[i::h]) for i in range(h)])[:count]
 
     def store_rows(self, values: list[str], base: str, stride: str, offset: int) -> None:
-        """Write values to neighbouring elements of as many rows as there are lanes."""
+        """Store values to adjacent elements of as many rows as there are lanes."""
         rows, h = self._rows(base, stride, offset), _room(len(values))
         full = [*values, *["poison"] * (h - len(values))]
         for i, vector in enumerate(self._transposed(full)):
@@ -131,12 +133,13 @@ class LlvmText:
                 self._store_part(vector, row, k * h, len(values), h)
 
     def _rows(self, base: str, stride: str, offset: int) -> list[str]:
+        """The addresses of the rows."""
         first = self.at(base, offset)
         steps = (self.make(f"mul i64 {stride}, {r}") for r in range(1, self.machine.lanes))
         return [first, *(self.at(first, step) for step in steps)]
 
     def _load_part(self, address: str, count: int, room: int) -> str:
-        """`count` elements in a vector of `room`."""
+        """Load `count` elements into a vector of `room` elements."""
         m = self.machine
         part, whole = m.vector(m.scalar, count), m.vector(m.scalar, room)
         if count < room and m.masked:
@@ -149,7 +152,8 @@ class LlvmText:
         return self._shuffle(loaded, "poison", [*range(count), *[0] * (room - count)], part)
 
     def _store_part(self, vector: str, address: str, first: int, count: int, room: int) -> None:
-        """`count` elements of a vector, of the `room` from `first` on."""
+        """Store `count` elements of a vector from element `first`, where `room` elements belong to
+        the row."""
         m = self.machine
         part, whole = m.vector(m.scalar, count), m.vector(m.scalar, room)
         masked = count < room and m.masked
@@ -166,7 +170,7 @@ class LlvmText:
             self.line(f"store {part} {vector}, ptr {address}, align {m.size}")
 
     def _joined(self, parts: list[str]) -> str:
-        """Parts side by side in one vector."""
+        """One vector of the concatenated parts."""
         m = self.machine
         size = m.lanes // len(parts)
         if size == 1 < m.lanes:
@@ -190,8 +194,9 @@ class LlvmText:
         return self.make(f"shufflevector {type} {a}, {type} {b}, <{len(lanes)} x i32> <{mask}>")
 
     def _transposed(self, rows: list[str]) -> list[str]:
-        """The columns of squares that lie side by side, as many rows as given, by halves of
-        halves."""
+        """The transposed square blocks of these vectors: with n vectors, each block of n adjacent
+        lanes is a square. Every step exchanges the off-diagonal quarters of squares twice as
+        large."""
         n, T = self.machine.lanes, self.machine.T
         step = 1
         while step < len(rows):
@@ -207,5 +212,5 @@ class LlvmText:
 
 
 def _room(count: int) -> int:
-    """The least power of two that is not less."""
+    """The least power of two that is not less than `count`."""
     return 1 << (count - 1).bit_length()

@@ -1,5 +1,5 @@
-"""The layout of the memory of loops: an element that is an output and nothing else is written to
-the output at once, and takes no memory."""
+"""The layout of the memory of loops: an element whose only use is as an element of an output is
+written straight to the output, and takes no memory."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from phipsi.compile.graph import Graph, LoopNode, MemoryPlace
+from phipsi.typing import Array
 
 
 class Layout:
-    """The memory of a loop without what is an output and nothing else.
+    """The memory of a loop, without the elements that are written straight to an output.
 
-    `output` and `element` say of every address which element of which output it is (−1: of none).
+    For each address, `output` is the number of the output that it belongs to (−1: none), and
+    `element` its element there.
     """
 
     def __init__(self, loop: LoopNode) -> None:
@@ -24,32 +26,34 @@ class Layout:
 
     @property
     def size(self) -> int:
-        """How many scalars are kept."""
+        """The number of scalars that stay in memory."""
         return int(self._kept[-1])
 
     @property
     def outputs(self) -> set[int]:
-        """Which outputs the loop fills."""
-        return set(self.output.tolist()) - {-1}
+        """The outputs that the loop writes."""
+        outputs: list[int] = self.output.tolist()
+        return set(outputs) - {-1}
 
     def at(self, address: int) -> int:
-        """Where an address is kept."""
+        """The new address of an address that stays in memory."""
         return int(self._kept[address])
 
-    def shift(self, addresses: np.ndarray) -> int:
-        """How far the addresses of a place have moved."""
+    def shift(self, addresses: Array) -> int:
+        """The distance between new and old addresses of a place; it is the same for all rounds."""
         return int((self._kept[addresses] - addresses)[0])
 
-    def fill(self, k: int, elements: np.ndarray, addresses: np.ndarray) -> None:
-        """Let the loop fill those elements of output k, found at these addresses, that it writes
-        without adding and never reads."""
+    def fill(self, k: int, elements: Array, addresses: Array) -> None:
+        """Let the loop write elements of output k, which are at these addresses of its memory:
+        those that it writes without adding and never reads. Nothing is done if these are not more
+        than half."""
         own = np.zeros(self.loop.size, bool)
         own[addresses] = True
         own[slice(*self.loop.cleared)] = False
         own[list(self.loop.start)] = False
         written = np.zeros(self.loop.size, bool)
         before = -1
-        while own.sum() != before:  # a place is in whole or not
+        while own.sum() != before:  # all addresses of a place must belong to the output, or none
             before = own.sum()
             for place, rounds, reads in _places(self.loop):
                 there = self.loop.indices[place.rows, rounds] + place.column
@@ -63,7 +67,8 @@ class Layout:
             self.element[addresses[chosen]] = elements[chosen]
 
     def close(self) -> Layout:
-        """Close the gaps, if places do not reach across them."""
+        """Remove the addresses that are written straight to outputs; nothing is done if the
+        addresses of some place would move by different distances."""
         kept = np.concatenate([[0], np.cumsum(self.output < 0)])
         moved = kept[:-1] - np.arange(self.loop.size)
         for place, rounds, _ in _places(self.loop):
@@ -75,7 +80,7 @@ class Layout:
 
 
 def filled(layouts: Mapping[int, Layout]) -> dict[int, set[int]]:
-    """The elements that loops fill, of each output of which they fill most."""
+    """The elements that loops write straight to outputs, by output."""
     found: dict[int, set[int]] = {}
     for layout in layouts.values():
         for k in layout.outputs:
@@ -84,7 +89,7 @@ def filled(layouts: Mapping[int, Layout]) -> dict[int, set[int]]:
 
 
 def layouts(graph: Graph) -> dict[int, Layout]:
-    """How the memory of each loop of a graph is laid out."""
+    """The layout of the memory of each loop of a graph, by its node."""
     picks: dict[tuple[int, int], int] = {}
     arrays: set[int] = set()
     for node in graph.nodes:
@@ -105,8 +110,9 @@ def layouts(graph: Graph) -> dict[int, Layout]:
     return {i: layout.close() for i, layout in found.items()}
 
 
-def _places(loop: LoopNode) -> Iterator[tuple[MemoryPlace, np.ndarray, bool]]:
-    """The places of the loop's own memory, in which rounds, and whether they are read."""
+def _places(loop: LoopNode) -> Iterator[tuple[MemoryPlace, Array, bool]]:
+    """The places in the loop's own memory, each with a mask of its rounds and whether it is
+    read."""
     for c, case in enumerate(loop.cases):
         rounds = loop.choice == c
         for places, reads in ((case.reads, True), (case.writes, False)):

@@ -1,19 +1,19 @@
-"""Building a `LoopNode`: a memory that rounds share, and a trace for each kind of round."""
+"""Building a `LoopNode`: its memory, shared by all rounds, and a trace of each kind of round."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
 from phipsi.compile.graph import Case, LoopNode, MemoryPlace
 from phipsi.compile.node import Builder, Node, TraceError, current
 from phipsi.compile.trace import Tracer
+from phipsi.typing import Array, ArrayLike, Real
 
 
 class CaseTracer(Tracer):
-    """The trace of one kind of round; what it reads are its inputs."""
+    """The trace of one kind of round; the scalars it reads from memory are its inputs."""
 
     def __init__(self, builder: LoopBuilder) -> None:
         super().__init__(builder.outer)
@@ -22,25 +22,26 @@ class CaseTracer(Tracer):
         self.written: list[tuple[MemoryPlace, Node]] = []
 
     def read(self, place: MemoryPlace) -> Node:
-        """The scalar at a place, as it is when the round begins."""
+        """The scalar that is at a place when the round begins."""
         node = self.places.get(place)
         if node is None:
             node = self.places[place] = self.make("input", (), (0, len(self.places)))
         return node
 
-    def write(self, place: MemoryPlace, value: Any) -> None:
-        """Leave a scalar at a place when the round ends."""
+    def write(self, place: MemoryPlace, value: Real) -> None:
+        """Write a scalar to a place at the end of the round."""
         self.written.append((place, self.lift(value)))
 
     def capture(self, x: Node) -> Node:
-        """A scalar of the enclosing trace: the same in every round."""
+        """A scalar of the enclosing trace, which is the same in every round."""
         return self.lift(x.value) if x.op == "const" else self.read(self.builder.fixed(x))
 
     def frozen(self) -> Case:
-        """The finished case, with the places that are really read."""
+        """The finished case; places whose value the body does not use are not read."""
         self.inputs = [("read", len(self.places))]
         body = self.graph([("written", [value for _, value in self.written])])
-        used = sorted({n.value[1] for n in body.nodes if n.op == "input"})
+        elements: set[int] = {n.value[1] for n in body.nodes if n.op == "input"}
+        used = sorted(elements)
         number = {old: new for new, old in enumerate(used)}
         places = list(self.places)
         body = body.with_inputs((("read", len(used)),), number)
@@ -48,7 +49,7 @@ class CaseTracer(Tracer):
 
 
 class LoopBuilder:
-    """Collects what a loop needs; `node` makes it a node of the trace in progress."""
+    """Collects the parts of a loop; `node` makes the loop a node of the enclosing trace."""
 
     def __init__(self, count: int, outer: Builder | None = None) -> None:
         outer = outer or current()
@@ -63,19 +64,19 @@ class LoopBuilder:
         self._start: dict[int, Node] = {}
         self._fixed: dict[int, MemoryPlace] = {}
         self._indices: dict[bytes, int] = {}
-        self._tables: list[np.ndarray] = []
+        self._tables: list[Array] = []
 
     def memory(self, size: int) -> int:
-        """Room for `size` scalars; where it begins."""
+        """Allocate `size` scalars of the memory; returns the address of the first."""
         self.size += size
         return self.size - size
 
-    def put(self, at: int, value: Any) -> None:
-        """A scalar that stands in the memory before the first round."""
+    def put(self, at: int, value: Real) -> None:
+        """Set the scalar at an address of the memory before the first round."""
         self._start[at] = self.outer.lift(value)
 
     def fixed(self, x: Node) -> MemoryPlace:
-        """The place of a scalar of the enclosing trace."""
+        """The place in the memory that holds a scalar of the enclosing trace in all rounds."""
         x = self.outer.lift(x)
         if x.index not in self._fixed:
             at = self.memory(1)
@@ -83,51 +84,53 @@ class LoopBuilder:
             self._fixed[x.index] = MemoryPlace(0, self.index(np.zeros(self.count, np.int64)), at)
         return self._fixed[x.index]
 
-    def index(self, values: Any) -> int:
-        """The number of an index table, one whole number a round."""
+    def index(self, values: ArrayLike) -> int:
+        """The number of an index table, which has one integer for each round."""
         row = np.ascontiguousarray(values, np.int64)
         return self._indices.setdefault(row.tobytes(), len(self._indices))
 
-    def row(self, number: int) -> np.ndarray:
-        """The index table of that number."""
+    def row(self, number: int) -> Array:
+        """The index table with this number."""
         return np.frombuffer(list(self._indices)[number], np.int64)
 
     def array(self, node: Node) -> int:
-        """The number of an array of the enclosing trace, as places name it."""
+        """The number by which a `MemoryPlace` refers to an array of the enclosing trace."""
         if not any(node is a for a in self._arrays):
             self._arrays.append(node)
         return 1 + next(i for i, a in enumerate(self._arrays) if a is node)
 
-    def table(self, numbers: np.ndarray) -> int:
-        """Numbers to be read by the rounds; where they begin in the loop's table."""
+    def table(self, numbers: Array) -> int:
+        """Add constants to the loop's table; returns the position of the first."""
         at = sum(t.size for t in self._tables)
         self._tables.append(np.asarray(numbers, float).reshape(-1))
         return at
 
     def like(
-        self, loop: LoopNode, arrays: Sequence[Node], indices: np.ndarray
+        self, loop: LoopNode, arrays: Sequence[Node], indices: Array
     ) -> Callable[[MemoryPlace], MemoryPlace]:
-        """Places of another loop as places of this one, which reads the same arrays and numbers,
-        with these index tables."""
+        """A function that translates places of another loop into places of this one.
+
+        This loop gets the arrays and the table of the other, and `indices` as its index tables.
+        """
         rows = [self.index(row) for row in indices]
         table = self.table(loop.table)
         numbers = {k: self.array(array) for k, array in enumerate(arrays, 1)}
 
-        def moved(place: MemoryPlace) -> MemoryPlace:
+        def translate(place: MemoryPlace) -> MemoryPlace:
             column = place.column + (table if place.array < 0 else 0)
             return MemoryPlace(
                 numbers.get(place.array, place.array), rows[place.rows], column, place.add
             )
 
-        return moved
+        return translate
 
     def case(self) -> CaseTracer:
-        """A new kind of round; `choice` says which rounds are of it."""
+        """The trace of a new kind of round; `choice` says which rounds are of this kind."""
         self.cases.append(CaseTracer(self))
         return self.cases[-1]
 
     def finished(self, cases: Sequence[Case]) -> tuple[tuple[Node, ...], LoopNode]:
-        """The args and the value of the loop node."""
+        """The operands and the value of the loop node."""
         rows = [self.row(k) for k in range(len(self._indices))]
         loop = LoopNode(
             self.count,
@@ -142,13 +145,13 @@ class LoopBuilder:
         return (*self._arrays, *self._start.values()), loop
 
     def node(self) -> Node:
-        """The loop as a node of the trace: the array of its memory after the last round."""
+        """The loop as a node of the enclosing trace: the array of its memory after all rounds."""
         args, loop = self.finished([case.frozen() for case in self.cases])
         return self.outer.make("loop", args, loop)
 
 
-def array_of(scalars: Sequence[Any]) -> Node:
-    """The array node of the given scalars: a whole input where they are one, else packed."""
+def array_of(scalars: Sequence[Real]) -> Node:
+    """The array node of the given scalars: `array` if they are exactly one input, else `pack`."""
     tracer = current()
     if tracer is None:
         raise TraceError("arrays of scalars exist only inside a program")
@@ -164,7 +167,7 @@ def array_of(scalars: Sequence[Any]) -> Node:
 
 
 def pick(array: Node, at: int) -> Node:
-    """One element of an array."""
+    """The node of one element of an array."""
     if array.op == "pack":
         return array.args[at]
     if array.op == "array":
@@ -173,7 +176,11 @@ def pick(array: Node, at: int) -> Node:
 
 
 def length(array: Node) -> int:
-    """How many scalars an array has."""
+    """The number of scalars of an array."""
     if array.op == "array":
-        return array.tracer.inputs[array.value][1]
-    return array.value.size if array.op == "loop" else len(array.args)
+        number: int = array.value
+        return array.tracer.inputs[number][1]
+    if array.op == "loop":
+        loop: LoopNode = array.value
+        return loop.size
+    return len(array.args)

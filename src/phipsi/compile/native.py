@@ -1,4 +1,5 @@
-"""Graphs as machine code: emitted, compiled or taken from the disk cache, and run on arrays."""
+"""Graphs as machine code of this processor: emitted and compiled, or loaded from the disk cache,
+and run on arrays."""
 
 from __future__ import annotations
 
@@ -35,22 +36,23 @@ from phipsi.compile.graph import Graph, Recalled
 from phipsi.compile.llvm_text import Machine
 from phipsi.compile.signature import Signature
 from phipsi.compile.to_llvm import emit, tables_at
+from phipsi.typing import Array
 
 WORK = 4_000_000
-"""Operations a thread must have to do to be worth waking."""
+"""The least number of operations that is worth waking another thread."""
 
 SHARES = 6
-"""Parts of the work for each thread: who starts late or is held up takes fewer."""
+"""Parts of the batch for each thread: a thread that starts late, or is held up, takes fewer."""
 
 HELD = 500_000
-"""Operations up to which other Python threads wait."""
+"""Most operations that are computed with the GIL held."""
 
 OWN = 1 << 20
-"""Bytes of workspace up to which a long call gets one of its own."""
+"""Most bytes of a workspace that is allocated for a single long call."""
 
 
 def host(dtype: str, single: bool = False) -> Machine:
-    """The machine at hand: its widest vectors, or one lane for single evaluations."""
+    """This machine as a target, with its widest vectors, or with one lane for single rows."""
     triple, _, text = jit.target()
     features = {f[1:] for f in text.split(",") if f.startswith("+")}
     bits, fused, masked = 128, "neon" in features or triple.startswith(("aarch64", "arm64")), False
@@ -64,7 +66,8 @@ def host(dtype: str, single: bool = False) -> Machine:
 
 @once
 def _version() -> bytes:
-    """What of the software the machine code depends on."""
+    """The source text of all modules that determine the machine code, and the versions of LLVM: a
+    part of its cache key."""
     here = sys.modules[__name__]
     emitters = (to_llvm, schedule, llvm_text, llvm_driver, llvm_math, coefficients)
     modules = (here, jit, *emitters, ops)
@@ -73,8 +76,8 @@ def _version() -> bytes:
 
 
 class Native(Executable):
-    """A graph compiled for this machine: vector code for batches, scalar code for single rows (both
-    give the same numbers to the bit), each made when first needed."""
+    """A graph compiled for this machine: vector code for batches and scalar code for single rows,
+    which give the same numbers to the bit. Each is compiled when first needed."""
 
     def __init__(
         self, signature: Signature, graph: Graph | Recalled, dtype: str, threads: int | None
@@ -95,23 +98,23 @@ class Native(Executable):
 
     def _code(self, single: bool) -> MachineCode:
         if single not in self._codes:
-            with jit.lock:  # one thread makes it, others wait
+            with jit.lock:  # one thread compiles it, others wait
                 if single not in self._codes:
                     self._codes[single] = MachineCode(self.graph, host(self.dtype, single))
         return self._codes[single]
 
     @property
     def codes(self) -> list[MachineCode]:
-        """The codes there are by now."""
+        """The code compiled so far."""
         return list(self._codes.values())
 
     def prepare(self) -> None:
-        """Make the code for batches now."""
+        """Compile the code for batches now."""
         _ = self.batch
 
     def entry(self, fallback: Callable[..., Any]) -> Callable[..., Any]:
-        """A builtin that calls the code there is by now at the least cost, and `fallback` for all
-        that is not plain arrays of the right shapes."""
+        """A builtin that calls the code compiled so far at the least cost, and `fallback` for
+        arguments that are not plain arrays of the right shapes."""
         codes = self.codes
         name, inputs, results = self.signature.name, self.signature.inputs, self.signature.results
         address = {code.machine.lanes == 1: code.address for code in codes}
@@ -133,14 +136,15 @@ class Native(Executable):
         )
 
     def _alone(self, size: int) -> int:
-        """Most rows that one thread, with a workspace of its own, computes as well as any."""
+        """Most rows that are computed on the caller's thread alone: above, more threads would be
+        quicker, or the workspace is too large to be allocated for a single call."""
         if size > OWN:
             return HELD // self.operations
         most = self.threads or default_threads()
         return 1 << 60 if most == 1 else 2 * WORK // self.operations
 
-    def run(self, inputs: list[np.ndarray], outputs: list[np.ndarray]) -> None:
-        """Evaluate rows (rows, size) of any strides, outputs written in place."""
+    def run(self, inputs: list[Array], outputs: list[Array]) -> None:
+        """Evaluate arrays (rows, size) of any strides; `outputs` are written in place."""
         rows = outputs[0].shape[0]
         if rows == 1:
             self.single.run(inputs, outputs, 1)
@@ -151,7 +155,7 @@ class Native(Executable):
 
 
 def default_threads() -> int:
-    """PHIPSI_NUM_THREADS, else the cores this process may use."""
+    """PHIPSI_NUM_THREADS, else the number of cores this process may use."""
     given = os.environ.get("PHIPSI_NUM_THREADS", "")
     if given.isdecimal() and int(given) > 0:
         return int(given)
@@ -161,7 +165,7 @@ def default_threads() -> int:
 
 
 class MachineCode:
-    """Machine code of one graph for one machine, with the memory it works in."""
+    """The machine code of one graph for one machine, with its tables and workspaces."""
 
     def __init__(self, graph: Graph | Recalled, machine: Machine) -> None:
         self.machine = machine
@@ -175,10 +179,10 @@ class MachineCode:
             self.address: int = engine.get_function_address("run")
         weakref.finalize(self, jit.closed, engine)
         self._call = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p, ctypes.c_int64] * 2)(self.address)
-        self._free: list[np.ndarray] = []
+        self._free: list[Array] = []
 
-    def run(self, inputs: list[np.ndarray], outputs: list[np.ndarray], threads: int) -> None:
-        """Evaluate rows of strided arrays (rows, size), the rows divided among threads."""
+    def run(self, inputs: list[Array], outputs: list[Array], threads: int) -> None:
+        """Evaluate arrays (rows, size) of any strides; the rows are divided among threads."""
         arrays = np.array([(a.ctypes.data, *a.strides) for a in (*inputs, *outputs)], np.int64)
         rows, lanes = outputs[0].shape[0], self.machine.lanes
         each = -(-rows // (1 if threads == 1 else SHARES * threads))
@@ -192,9 +196,9 @@ class MachineCode:
         for job in jobs:
             job.result()
 
-    def _work(self, arrays: np.ndarray, parts: deque[tuple[int, int]], keep: Any = None) -> None:
-        """Evaluate parts as long as there are any; `keep` is what `arrays` points to, which must
-        not go away if the caller gives up."""
+    def _work(self, arrays: Array, parts: deque[tuple[int, int]], keep: object = None) -> None:
+        """Evaluate parts as long as there are any. `keep` holds the memory that `arrays` points to
+        alive, even if the caller is interrupted."""
         try:
             room = self._free.pop()
         except IndexError:
@@ -206,9 +210,9 @@ class MachineCode:
         self._free.append(room)
 
 
-def workspace(codes: Sequence[MachineCode]) -> np.ndarray:
-    """Memory for one evaluation at a time by any of the codes: aligned, with the addresses of their
-    tables."""
+def workspace(codes: Sequence[MachineCode]) -> Array:
+    """An aligned workspace for any of the codes, one evaluation at a time. Its header has the
+    addresses of their tables."""
     size = max(code.size for code in codes)
     room = np.empty(size + 64, np.uint8)
     room = room[-room.ctypes.data % 64 :][:size]
@@ -219,8 +223,8 @@ def workspace(codes: Sequence[MachineCode]) -> np.ndarray:
 
 
 def _sealed(key: str, graph: Graph | Recalled, machine: Machine) -> bytes:
-    """Size of the workspace, size of the tables, tables and object code, from the disk cache or
-    compiled."""
+    """The entry of the disk cache, compiled if it is not there: size of the workspace, size of the
+    tables, tables, and object code."""
     found = cache.load(key)
     if found is None:
         module = emit(graph.whole, machine)

@@ -1,22 +1,43 @@
-"""A traced scalar: it records what is done to it.
+"""Traced scalars: nodes that record the operations applied to them.
 
-`Node` follows NumPy's protocols, so that plain NumPy code runs on it alone, in object arrays, and
-in `Traced` arrays (arrays.py). A condition on a Node cannot be asked in Python: use `where`.
+`Node` follows NumPy's protocols, so that plain NumPy code runs on single nodes, on object arrays of
+nodes, and on `Traced` arrays (arrays.py). Python cannot branch on a node: use `where`.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, TypeVar
 
 import numpy as np
 
+from phipsi.typing import Array, Real
+
 
 class TraceError(TypeError):
-    """Something was asked of a traced value that only a number can answer."""
+    """An operation that cannot be traced, such as a Python `if` on a traced value.
+
+    While a program is traced its arrays have no numbers yet. They take the arithmetic and the
+    functions of NumPy listed in `phipsi.compile.functions`, and `phipsi.linalg`; instead of
+    branching on a value a program calls `phipsi.where`.
+
+    Examples
+    --------
+    >>> from phipsi.compile import TraceError, Tracer
+    >>> (x,) = Tracer().input("x", 1)
+    >>> try:
+    ...     bool(x > 0.0)
+    ... except TraceError:
+    ...     print("the sign of x is not known while tracing")
+    the sign of x is not known while tracing
+    """
+
+
+Function = Callable[..., Any]
+"""A function of NumPy that is not a ufunc."""
 
 
 class Node:
@@ -28,29 +49,29 @@ class Node:
     def __init__(self, tracer: Builder, index: int, op: str, args: tuple[Node, ...], value: Any):
         self.tracer, self.index, self.op, self.args, self.value = tracer, index, op, args, value
 
-    # arithmetic; each returns NotImplemented for arrays, which then go element by element
-    def __add__(self, other: Any) -> Any:
+    # Arithmetic. For an array these return NotImplemented: NumPy then goes element by element.
+    def __add__(self, other: Real) -> Node:
         return _binary("add", self, other)
 
-    def __radd__(self, other: Any) -> Any:
+    def __radd__(self, other: Real) -> Node:
         return _binary("add", self, other)
 
-    def __sub__(self, other: Any) -> Any:
+    def __sub__(self, other: Real) -> Node:
         return _binary("sub", self, other)
 
-    def __rsub__(self, other: Any) -> Any:
+    def __rsub__(self, other: Real) -> Node:
         return _binary("rsub", self, other)
 
-    def __mul__(self, other: Any) -> Any:
+    def __mul__(self, other: Real) -> Node:
         return _binary("mul", self, other)
 
-    def __rmul__(self, other: Any) -> Any:
+    def __rmul__(self, other: Real) -> Node:
         return _binary("mul", self, other)
 
-    def __truediv__(self, other: Any) -> Any:
+    def __truediv__(self, other: Real) -> Node:
         return _binary("div", self, other)
 
-    def __rtruediv__(self, other: Any) -> Any:
+    def __rtruediv__(self, other: Real) -> Node:
         return _binary("rdiv", self, other)
 
     def __neg__(self) -> Node:
@@ -62,23 +83,23 @@ class Node:
     def __abs__(self) -> Node:
         return self.tracer.apply("abs", self)
 
-    def __pow__(self, exponent: Any) -> Any:
+    def __pow__(self, exponent: Real) -> Node:
         return _binary("power", self, exponent)
 
-    def __rpow__(self, base: Any) -> Any:
+    def __rpow__(self, base: Real) -> Node:
         return self.tracer.fold("power", self.tracer.lift(base), self)
 
-    # comparisons give 0 or 1
-    def __lt__(self, other: Any) -> Any:
+    # Comparisons give 0 or 1.
+    def __lt__(self, other: Real) -> Node:
         return _compare("less", self, other)
 
-    def __gt__(self, other: Any) -> Any:
+    def __gt__(self, other: Real) -> Node:
         return _compare("less", other, self)
 
-    def __le__(self, other: Any) -> Any:
+    def __le__(self, other: Real) -> Node:
         return _compare("less_equal", self, other)
 
-    def __ge__(self, other: Any) -> Any:
+    def __ge__(self, other: Real) -> Node:
         return _compare("less_equal", other, self)
 
     def __eq__(self, other: object) -> Any:
@@ -87,15 +108,15 @@ class Node:
     def __ne__(self, other: object) -> Any:
         return 1.0 - _compare("equal", self, other)
 
-    def __and__(self, other: Any) -> Any:
+    def __and__(self, other: Real) -> Node:
         return _binary("both", self, other)
 
-    def __or__(self, other: Any) -> Any:
+    def __or__(self, other: Real) -> Node:
         return _binary("either", self, other)
 
     __rand__, __ror__ = __and__, __or__
 
-    def __invert__(self) -> Any:
+    def __invert__(self) -> Node:
         return self.tracer.fold("negation", self)
 
     def __hash__(self) -> int:
@@ -119,7 +140,7 @@ class Node:
     def __repr__(self) -> str:
         return f"{self.value!r}" if self.op == "const" else f"%{self.index}"
 
-    # what NumPy asks of the elements of object arrays
+    # Methods that NumPy's functions call on the elements of object arrays.
     def sqrt(self) -> Node:
         """√x."""
         return self.tracer.apply("sqrt", self)
@@ -148,7 +169,7 @@ class Node:
         """The largest integer not above x."""
         return self.tracer.apply("floor", self)
 
-    def arctan2(self, other: Any) -> Node:
+    def arctan2(self, other: Real) -> Node:
         """The angle of the point (other, x)."""
         return self.tracer.apply("atan2", self, other)
 
@@ -156,44 +177,48 @@ class Node:
         """x, which is real."""
         return self
 
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         return self.tracer.call_ufunc(ufunc, method, inputs, kwargs)
 
-    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+    def __array_function__(
+        self, func: Function, types: object, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
         return self.tracer.call_function(func, args, kwargs)
 
 
 class Builder(ABC):
-    """What makes nodes: the interface of `Tracer` (trace.py), which builds the graph."""
+    """Makes nodes: the interface of `Tracer` (trace.py), which builds the graph."""
 
     inputs: list[tuple[str, int]]
     """Name and size of each input of the graph."""
     unfinished: list[Callable[[], None]]
-    """What must be called before the graph is whole."""
+    """Functions to call before the graph is frozen."""
 
     @abstractmethod
     def make(self, op: str, args: tuple[Node, ...] = (), value: Any = None) -> Node:
-        """The one node with this content."""
+        """The one node of this graph with this operation, operands and value."""
 
     @abstractmethod
-    def lift(self, x: Any) -> Node:
+    def lift(self, x: Real) -> Node:
         """A number, or a node of an outer graph, as a node of this graph."""
 
     @abstractmethod
-    def apply(self, op: str, *operands: Any) -> Node:
+    def apply(self, op: str, *operands: Real) -> Node:
         """The node of an operation of `OPS`."""
 
     @abstractmethod
     def fold(self, rule: str, *operands: Node) -> Node:
-        """The node of an operator of Python, by its algebraic rule in fold.py."""
+        """The node of a Python operator, simplified by its algebraic rule in fold.py."""
 
     @abstractmethod
-    def call_ufunc(self, ufunc: Any, method: str, inputs: Any, kwargs: Any) -> Any:
-        """A ufunc of NumPy on nodes."""
+    def call_ufunc(
+        self, ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Real | Array:
+        """The result of a NumPy ufunc on nodes."""
 
     @abstractmethod
-    def call_function(self, func: Any, args: Any, kwargs: Any) -> Any:
-        """Another function of NumPy on nodes."""
+    def call_function(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The result of a NumPy function that is not a ufunc, on nodes."""
 
 
 T = TypeVar("T", bound=Builder)
@@ -208,8 +233,8 @@ def current() -> Builder | None:
 
 
 @contextmanager
-def tracing(tracer: T) -> Iterator[T]:
-    """Make a tracer the current one."""
+def tracing(tracer: T) -> Generator[T, None, None]:
+    """Make a tracer the trace in progress within a `with` block."""
     token = _current.set(tracer)
     try:
         yield tracer
@@ -217,23 +242,23 @@ def tracing(tracer: T) -> Iterator[T]:
         _current.reset(token)
 
 
-def _binary(rule: str, a: Node, other: Any) -> Any:
+def _binary(rule: str, a: Node, other: Real) -> Node:
     if type(other) is Node:
         if a.tracer is not other.tracer:
-            a, other = _same(a, other)
+            a, other = _in_one_graph(a, other)
         return a.tracer.fold(rule, a, other)
     if isinstance(other, (float, int, np.floating, np.integer, np.bool_)):
         return a.tracer.fold(rule, a, a.tracer.lift(other))
     return NotImplemented
 
 
-def _same(a: Node, b: Node) -> tuple[Node, Node]:
-    """Both nodes in the innermost of their graphs."""
+def _in_one_graph(a: Node, b: Node) -> tuple[Node, Node]:
+    """Both nodes as nodes of the trace in progress, the innermost of their graphs."""
     inner = current() or a.tracer
     return inner.lift(a), inner.lift(b)
 
 
-def _compare(op: str, a: Any, b: Any) -> Any:
+def _compare(op: str, a: Any, b: Any) -> Node:
     for x in (a, b):
         if not isinstance(x, (Node, float, int, np.generic)):
             return NotImplemented

@@ -11,6 +11,18 @@ from typing import Any
 
 import numpy as np
 
+from phipsi.compile.node import Node
+from phipsi.typing import Array, Real
+
+Derivatives = tuple[Real | None, ...]
+Partials = Callable[[Node, Node], Derivatives] | Callable[[Node, Node, Node], Derivatives]
+"""The derivatives of an operation by its operands, from these and the result."""
+
+
+def _none(*_: Node) -> Derivatives:
+    """The derivatives of an operation that is constant wherever it has any."""
+    return None, None
+
 
 @dataclass(frozen=True)
 class Op:
@@ -31,11 +43,15 @@ class Op:
     commutative: bool = False
     infix: str = ""
     c: str = ""
-    partials: Callable[..., tuple[Any, ...]] = lambda *_: (None, None)
+    partials: Partials = _none
 
 
-def _truth(compare: Callable[..., Any]) -> Callable[..., Any]:
+def _truth(compare: np.ufunc) -> Callable[[Array, Array], Array]:
     return lambda a, b: compare(a, b).astype(np.result_type(a, b))
+
+
+def _where(c: Array, a: Array, b: Array) -> Array:
+    return np.where(c != 0, a, b)
 
 
 def _compared(how: str) -> str:
@@ -50,23 +66,23 @@ def _called(name: str, arity: int = 1) -> str:
     return f"{{r}} = call {{T}} @{name}({operands})"
 
 
-def _over(x: Any, y: Any) -> Any:
+def _over(x: Real, y: Node) -> Node:
     """x / y, but 0 where y is 0: derivatives, and those of derivatives, stay finite at corners."""
-    corner = y == 0.0
+    corner: Node = y == 0.0
     choose = corner.tracer.apply
     return choose("where", corner, 0.0, x / choose("where", corner, 1.0, y))
 
 
-def _sign(x: Any, _: Any) -> tuple[Any]:
+def _sign(x: Node, _: Node) -> Derivatives:
     return ((x > 0.0) - (x < 0.0),)
 
 
-def _angle(y: Any, x: Any, _: Any) -> tuple[Any, Any]:
+def _angle(y: Node, x: Node, _: Node) -> Derivatives:
     n = x * x + y * y
     return _over(x, n), -_over(y, n)
 
 
-def _lesser(a: Any, b: Any, _: Any) -> tuple[Any, Any]:
+def _lesser(a: Node, b: Node, _: Node) -> Derivatives:
     first = a <= b
     return first, 1.0 - first
 
@@ -164,7 +180,7 @@ OPS: dict[str, Op] = {
         Op("equal", _truth(np.equal), _compared("oeq"), commutative=True, infix="=="),
         Op(
             "where",
-            lambda c, a, b: np.where(c != 0, a, b),
+            _where,
             "{r}.c = fcmp une {T} {0}, zeroinitializer;{r} = select {m} {r}.c, {T} {1}, {T} {2}",
             c="{0} != 0 ? {1} : {2}",
         ),

@@ -1,62 +1,101 @@
-"""Simplified formulas: every value a fraction of polynomials in symbols and in functions of them.
+"""Simplified formulas: every value is a fraction of polynomials in symbols and functions of them.
 
-Fractions are kept in lowest terms by SymPy's polynomials, and known powers are put in at once
-(sin² + cos² = 1, √x² = x), so that what cancels does so before it can grow.
+SymPy's polynomials keep fractions in lowest terms, and known powers are substituted at once
+(sin² + cos² = 1, √x² = x), so that terms cancel before formulas grow.
 
-Decimal numbers are rounded, so that what should cancel leaves a little. Every fraction has a twin,
-made of the same decimals changed in their 13th digit: a coefficient that differs from its twin by
-as much as it is was left by rounding. Nothing else is dropped, however small.
+Decimal numbers are rounded, so that coefficients which should cancel leave a small remainder. To
+recognise these, every fraction has a twin, computed from the same decimals changed in their 13th
+digit: a coefficient that differs from its twin by as much as its own size is a remainder of
+rounding, and is dropped. No other coefficient is dropped, however small.
 """
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial, reduce
+from importlib import import_module
 from math import gcd, lcm
 from random import Random
-from typing import Any
+from typing import Any, Protocol
 
 from phipsi.compile.graph import Graph
-from phipsi.compile.to_sympy import entered, is_truth, meanings, sympy, tidy, walk
+from phipsi.compile.to_sympy import divided, entered, is_truth, meanings, sympy, tidy, walk
 
 TERMS, SYMBOLS = 4000, 60
-"""Terms of a fraction (above times below), and symbols and functions in all, up to which
-simplifying is tried unasked."""
+"""Most terms of a fraction (numerator times denominator), and most symbols and functions in all,
+with which simplifying goes on if nobody asked for it."""
 
 SHORT = 60
-"""Terms up to which a sum is tried in several forms."""
+"""Most terms of a sum that is tried in several forms."""
 
 CHANGE = 1e-13
-"""By how much a decimal differs from its twin."""
+"""Relative difference of a decimal and its twin."""
 
 ROOTS = 6
-"""The highest root whose power is known to be what it is of."""
+"""The highest root n√x for which (n√x)ⁿ = x is used."""
 
 DIGITS = 9
-"""Digits, without zeros at the end, up to which whole numbers are shown as such."""
+"""Most digits, without zeros at the end, of integers that are shown as integers."""
 
 ARITHMETIC: dict[str, Callable[..., Any]] = {
     "add": operator.add,
     "sub": operator.sub,
     "mul": operator.mul,
-    "div": operator.truediv,
+    "div": divided,
     "neg": operator.neg,
 }
 
 
+Powers = tuple[int, ...]
+"""The exponents of all generators in a term of a polynomial."""
+
+
+class Polynomial(Protocol):
+    """A polynomial of SymPy, `PolyElement`: the part of it that is used here."""
+
+    ring: Any
+    LC: Any
+    LM: Powers
+    is_ground: bool
+
+    coeffs: Callable[[], list[Any]]
+    terms: Callable[[], list[tuple[Powers, Any]]]
+    items: Callable[[], Iterable[tuple[Powers, Any]]]
+    rem: Callable[[list[Polynomial]], Polynomial]
+    mul_ground: Callable[[Any], Polynomial]
+
+    def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[Powers]: ...
+    def __contains__(self, powers: Powers) -> bool: ...
+    def __getitem__(self, powers: Powers) -> Any: ...
+    def __rmul__(self, other: int) -> Polynomial: ...
+
+
+class FieldElement(Protocol):
+    """A fraction of polynomials of SymPy, `FracElement`: the part of it that is used here."""
+
+    numer: Polynomial
+    denom: Polynomial
+
+    def __add__(self, other: FieldElement | int) -> FieldElement: ...
+    def __sub__(self, other: FieldElement | int) -> FieldElement: ...
+    def __truediv__(self, other: FieldElement | int) -> FieldElement: ...
+    def __pow__(self, n: int) -> FieldElement: ...
+
+
 class Unfit(Exception):
-    """The formulas cannot be brought to this form, or grow beyond what is tried unasked."""
+    """The formulas cannot be brought to this form, or grow too large for a default."""
 
 
 @dataclass(frozen=True, slots=True)
 class Twins:
-    """A fraction, and what it is with its decimals changed a little: itself where it has none."""
+    """A fraction x, and its twin y; the same object if no decimal is in it."""
 
-    x: Any
-    y: Any
+    x: FieldElement
+    y: FieldElement
 
 
 def simplified(
@@ -69,8 +108,8 @@ def simplified(
 
 
 class Fractions:
-    """The field of fractions: SymPy's `FracField` over rational numbers. Its generators are the
-    symbols of the inputs and places for functions, taken as they come."""
+    """The algebra of fractions: SymPy's `FracField` over rational numbers. Its generators are the
+    symbols of the inputs, and spare ones for functions, which are assigned as functions are met."""
 
     def __init__(
         self, graph: Graph, inputs: Sequence[Sequence[Any]], leading: Sequence[Any], limited: bool
@@ -86,12 +125,12 @@ class Fractions:
         self.generators = dict(zip(self.field.symbols, self.field.gens, strict=True))
         self.leading = {self.field.symbols.index(x) for x in leading}
         self._shown = list(self.field.symbols)
-        self.places: dict[Any, Any] = {}
+        self.places: dict[Any, FieldElement] = {}
         """The generator of each function that has been met."""
-        self.powers: list[Any] = []
-        """Polynomials that are zero: what a power is."""
+        self.powers: list[Polynomial] = []
+        """Polynomials that are known to be zero, such as sin² + cos² − 1."""
         self.circles: list[tuple[int, int]] = []
-        """The numbers of the generators sin x, cos x of each x."""
+        """The numbers of the generators sin x and cos x, for each x."""
 
     # ---- computing -----------------------------------------------------------------------------
 
@@ -104,11 +143,12 @@ class Fractions:
         return result if is_truth(result) else self.enter(result)
 
     def shared(self, value: Any) -> Any:
-        """The value itself: it is short already."""
+        """The value itself: names are not needed."""
         return value
 
     def _both(self, function: Callable[..., Any], *args: Twins) -> Twins:
-        """A function of fractions and of their twins, with the known powers put in."""
+        """A function of fractions, applied to them and to their twins, with known powers
+        substituted."""
         try:
             x = self._reduced(function(*(a.x for a in args)))
             if all(a.x is a.y for a in args):
@@ -117,8 +157,8 @@ class Fractions:
         except ZeroDivisionError:
             raise Unfit from None
 
-    def _settled(self, x: Any, y: Any) -> Twins:
-        """Both without the terms that rounding has left."""
+    def _settled(self, x: FieldElement, y: FieldElement) -> Twins:
+        """A fraction and its twin without the terms that are remainders of rounding."""
         parts, twins = (x.numer, x.denom), _to_scale(x, y)
         left = [_left(p, twin) for p, twin in zip(parts, twins, strict=True)]
         if any(left):
@@ -126,8 +166,8 @@ class Fractions:
             x, y = self.field(above) / self.field(below), self.field(over) / self.field(under)
         return Twins(x, y)
 
-    def _reduced(self, x: Any) -> Any:
-        """With the known powers put in."""
+    def _reduced(self, x: FieldElement) -> FieldElement:
+        """A fraction with known powers substituted."""
         if self.limited and len(x.numer) * len(x.denom) > TERMS:
             raise Unfit
         numerator, denominator = x.numer.rem(self.powers), x.denom.rem(self.powers)
@@ -138,6 +178,7 @@ class Fractions:
         return self.field(numerator) / self.field(denominator)
 
     def _fraction(self, x: Any) -> Twins:
+        """A fraction, number or truth value as a fraction."""
         if isinstance(x, float):
             return self.enter(tidy(x))
         return self.enter(meanings()["number"](x)) if is_truth(x) else x
@@ -159,16 +200,17 @@ class Fractions:
         if e.is_Pow and e.exp.is_Rational and e.exp.q <= ROOTS:
             root = e if e.exp.q == 1 else e.func(e.base, self.s.Rational(1, e.exp.q))
             base = self.enter(e.base) if e.exp.q == 1 else self._place(root)
-            return self._both(lambda x: x ** int(e.exp.p), base)
+            return self._both(partial(_power, int(e.exp.p)), base)
         return self._place(e)
 
     def _place(self, e: Any) -> Twins:
-        """The generator of a function, and what is known of its powers."""
+        """The generator of a function. When the function is first met, its known powers are noted
+        in `powers`."""
         if e in self.places:
             return self._twins(self.places[e])
         if not self.free:
             raise Unfit
-        s, symbol = self.s, self.free.pop()  # a later one stands before what it is made of
+        s, symbol = self.s, self.free.pop()  # in the order of generators before its arguments
         place = self.places[e] = self.generators[symbol]
         self._shown[self._number(place)] = e
         if isinstance(e, (s.sin, s.cos)):
@@ -183,15 +225,18 @@ class Fractions:
             self._known(place**e.exp.q, e.base)
         return self._twins(place)
 
-    def _known(self, power: Any, e: Any) -> None:
+    def _known(self, power: FieldElement, e: Any) -> None:
+        """Note that a power is an expression, if that is a polynomial."""
         value = self.enter(e).x
         if value.denom.is_ground:
             self.powers.append((power - value).numer)
 
-    def _twins(self, x: Any) -> Twins:
+    def _twins(self, x: FieldElement) -> Twins:
+        """A fraction without decimals."""
         return Twins(x, x)
 
-    def _number(self, generator: Any) -> int:
+    def _number(self, generator: FieldElement) -> int:
+        """The number of a generator."""
         return self.field.gens.index(generator)
 
     # ---- to expressions ------------------------------------------------------------------------
@@ -208,14 +253,14 @@ class Fractions:
         scale = self._scale(numerator, denominator)
         return self._sum(numerator, scale) / self._sum(denominator, scale)
 
-    def _meant(self, a: Twins) -> list[Any]:
-        """What is above and below, without what rounding left and in few terms."""
+    def _meant(self, a: Twins) -> list[Polynomial]:
+        """Numerator and denominator, without remainders of rounding and in few terms."""
         parts, twins = (a.x.numer, a.x.denom), _to_scale(a.x, a.y)
         return [self._fewest(p, twin) for p, twin in zip(parts, twins, strict=True)]
 
-    def _fewest(self, p: Any, twin: Any) -> Any:
-        """The polynomial with sin² or cos² of an angle replaced by the other where that leaves
-        fewer terms."""
+    def _fewest(self, p: Polynomial, twin: Polynomial) -> Polynomial:
+        """The polynomial with sin² of an angle replaced by 1 − cos², or the reverse, where that
+        leaves fewer terms."""
         for pair in self.circles:
             for way in (pair, pair[::-1]):
                 other, changed = self._without_square(p, *way), self._without_square(twin, *way)
@@ -224,7 +269,8 @@ class Fractions:
                     p, twin = other, changed
         return p
 
-    def _without_square(self, p: Any, kept: int, dropped: int) -> Any:
+    def _without_square(self, p: Polynomial, kept: int, dropped: int) -> Polynomial:
+        """The polynomial with squares of generator `dropped` replaced by 1 − `kept`²."""
         ring = p.ring
         square = 1 - ring.gens[kept] ** 2
         total = ring.zero
@@ -234,8 +280,9 @@ class Fractions:
             total += ring.term_new(left, coefficient) * square**half
         return total
 
-    def _scale(self, numerator: Any, denominator: Any) -> Any:
-        """What to divide both by: what leaves whole numbers, or decimals where those are long."""
+    def _scale(self, numerator: Polynomial, denominator: Polynomial) -> Any:
+        """The number by which to divide both: their common factor if that leaves short integers,
+        else the largest coefficient of the denominator."""
         numbers = [abs(c) for p in (numerator, denominator) for c in p.coeffs()]
         common = gcd(*(int(c.numerator) for c in numbers))
         shared = self.s.QQ(common, 1)
@@ -244,39 +291,39 @@ class Fractions:
             return sign * shared
         return sign * max(abs(c) for c in denominator.coeffs())
 
-    def _sum(self, p: Any, divisor: Any) -> Any:
-        """A polynomial over a number as an expression."""
+    def _sum(self, p: Polynomial, divisor: Any) -> Any:
+        """A polynomial divided by a number, as an expression."""
         terms = {powers: _fraction(c / divisor) for powers, c in p.terms()}
         return min(self._added(terms), self._grouped(terms), key=_length)
 
-    def _added(self, terms: dict[tuple[int, ...], Fraction]) -> Any:
-        """The sum of the terms, or a shorter form of it."""
-        from sympy.simplify.fu import TR10i
-
+    def _added(self, terms: dict[Powers, Fraction]) -> Any:
+        """The sum of the terms, in the shortest of a few forms."""
         s = self.s
         plain = s.Add(*(short(c) * self._product(powers) for powers, c in terms.items()))
         if not 1 < len(terms) <= SHORT:
             return plain
-        turned = TR10i(plain)  # sin x cos y + cos x sin y = sin(x + y)
+        contract = import_module("sympy.simplify.fu").TR10i
+        turned = contract(plain)  # sin x cos y + cos x sin y = sin(x + y)
         return min(plain, turned, s.factor_terms(plain), s.factor_terms(turned), key=_length)
 
-    def _grouped(self, terms: dict[tuple[int, ...], Fraction]) -> Any:
-        """The sum of products, each of a sum in the leading symbols and one in the others."""
-        factors: dict[tuple[int, ...], dict[tuple[int, ...], Fraction]] = {}
+    def _grouped(self, terms: dict[Powers, Fraction]) -> Any:
+        """The terms as a sum of products of two sums: one in the leading symbols, one in the
+        others."""
+        factors: dict[Powers, dict[Powers, Fraction]] = {}
         for powers, c in terms.items():
             first = tuple(n if i in self.leading else 0 for i, n in enumerate(powers))
             rest = tuple(0 if i in self.leading else n for i, n in enumerate(powers))
             factors.setdefault(first, {})[rest] = c
-        groups: dict[Any, list[tuple[Any, Any]]] = {}
+        groups: dict[object, list[tuple[Powers, dict[Powers, Fraction]]]] = {}
         for first, rest in factors.items():
             unit = rest[max(rest)]
             key = frozenset((powers, c / unit) for powers, c in rest.items())
             groups.setdefault(key, []).append((first, rest))
         return self.s.Add(*map(self._product_of_sums, groups.values()))
 
-    def _product_of_sums(self, group: list[tuple[Any, dict[Any, Fraction]]]) -> Any:
-        """Σ first · rest, where every rest is a multiple of one."""
-        shown = []
+    def _product_of_sums(self, group: list[tuple[Powers, dict[Powers, Fraction]]]) -> Any:
+        """Σ first · rest as a product, where all the `rest` are multiples of each other."""
+        shown: list[Any] = []
         rest = group[0][1]
         for unit in (1, _content(rest.values()), -_content(rest.values())):
             scaled = {powers: c / unit for powers, c in rest.items()}
@@ -287,22 +334,23 @@ class Fractions:
             shown.append(first * self._added(scaled))
         return min(shown, key=_length)
 
-    def _product(self, powers: tuple[int, ...]) -> Any:
+    def _product(self, powers: Powers) -> Any:
+        """The product of powers of generators, as an expression."""
         parts = ((self._shown[i], n) for i, n in enumerate(powers) if n)
         return self.s.Mul(*(e**n for e, n in parts))
 
 
 def short(c: Fraction) -> Any:
-    """A number as it was meant: a fraction as it is where it is short, else what `tidy` makes."""
+    """A number as an expression: a fraction if that is short, else as `tidy` shows it."""
     whole = c.denominator < 10**6 and abs(c.numerator) < 10**9
     if whole or not 1e-300 < abs(c) < 1e300:
         return sympy().Rational(c.numerator, c.denominator)
     return tidy(float(c))
 
 
-def _to_scale(x: Any, y: Any) -> tuple[Any, Any]:
-    """What is above and below in the twin of a fraction, in the scale of that; in the place of one
-    that cannot be compared, the fraction's own."""
+def _to_scale(x: FieldElement, y: FieldElement) -> tuple[Polynomial, Polynomial]:
+    """Numerator and denominator of the twin y, scaled like those of x; those of x itself if the two
+    cannot be compared."""
     below, other = x.denom, y.denom
     top = max(below, key=lambda powers: abs(below[powers]))
     if x is y or top not in other or below.LM != other.LM:
@@ -311,34 +359,40 @@ def _to_scale(x: Any, y: Any) -> tuple[Any, Any]:
     return y.numer.mul_ground(scale), other.mul_ground(scale)
 
 
-def _left(p: Any, twin: Any) -> set[tuple[int, ...]]:
-    """The terms of a polynomial that rounding has left."""
+def _left(p: Polynomial, twin: Polynomial) -> set[Powers]:
+    """The terms of a polynomial that are remainders of rounding."""
     if p is twin:
         return set()
     return {m for m, c in p.items() if m in twin and abs(c) <= abs(c - twin[m])}
 
 
-def _without(p: Any, left: set[tuple[int, ...]]) -> Any:
+def _without(p: Polynomial, left: set[Powers]) -> Polynomial:
     """A polynomial without some of its terms."""
     return p.ring.from_dict({m: c for m, c in p.items() if m not in left}) if left else p
 
 
 def _between(x: float) -> float:
-    """A number of at least a half and at most one, of either sign; for x and −x the same."""
+    """A pseudo-random number with magnitude from ½ to 1; the same for x and −x."""
     random = Random(abs(x))
     return random.choice((-1, 1)) * random.uniform(0.5, 1.0)
 
 
 def _digits(n: int) -> int:
+    """The number of digits without zeros at the end."""
     return len(str(n).rstrip("0"))
 
 
-def _length(e: Any) -> int:
+def _length(e: object) -> int:
+    """The length of an expression in print."""
     return len(str(e))
 
 
+def _power(n: int, x: FieldElement) -> FieldElement:
+    return x**n
+
+
 def _content(numbers: Iterable[Fraction]) -> Fraction:
-    """What divides them to whole numbers without a common factor."""
+    """The number that, as a divisor, makes the numbers integers without a common factor."""
     numbers = list(numbers)
     return Fraction(gcd(*(c.numerator for c in numbers)), lcm(*(c.denominator for c in numbers)))
 

@@ -1,9 +1,10 @@
-"""The order in which a graph is emitted where registers are few: one limb after the other.
+"""Reordering a graph for few registers: one limb of the robot after the other.
 
-A trace goes sweep by sweep: outward over all bodies, inward over all, outward over all again. What
-one sweep leaves for the next is then alive for all bodies at once. Here the trace is cut into runs,
-nearly the steps of its sweeps, which are put in an order that finishes a limb before it begins the
-next. Nothing is computed otherwise: results are the same to the bit.
+A trace goes sweep by sweep: outward over all bodies, inward over all, outward over all again. The
+values that one sweep computes for the next are then live for all bodies at once. Here the trace is
+cut into runs, roughly the steps of its sweeps at one body each, and the runs are put in an order
+that finishes one limb before it begins the next. The operations stay the same, and so do the
+results, to the bit.
 """
 
 from __future__ import annotations
@@ -16,23 +17,24 @@ from phipsi.compile.schedule import SHALLOW
 from phipsi.compile.verify import verified
 
 LEAST = 4
-"""Nodes in a run, at least: where single operations are moved about, more values are alive."""
+"""The least number of nodes in a run: reordering single operations keeps more values live."""
 
 FAR = 100
-"""Nodes between a product and its sum above which one instruction for both is not worth a value
-more that is alive in between."""
+"""Nodes between a product and its sum above which a fused multiply-add is not worth it: the two
+factors would be live all the while instead of the one product."""
 
 GIVEN = ("const", "input", "array")
-"""What takes no register until it is read."""
+"""Operations whose values take no register until they are read."""
 
 SINCOS = ("sin", "cos")
 
 
 def ordered(graph: Graph) -> Graph:
-    """The same graph, in an order that keeps fewer values alive; itself, if this one does not.
+    """The same graph in an order that keeps fewer values live, or itself if none is found.
 
-    Runs that leave no more values alive than they use up come as soon as they can, in trace order;
-    when there is none, the last one ready comes: the next step of the limb in progress.
+    A run that ends as many live ranges as it begins, or more, is scheduled as soon as its operands
+    are ready, in trace order. When there is none, the last of the ready runs is scheduled, which is
+    the next step of the limb in progress.
     """
     runs = list(_runs(graph))
     number = {node: r for r, run in enumerate(runs) for node in run}
@@ -86,14 +88,15 @@ def ordered(graph: Graph) -> Graph:
 
 
 def alive(graph: Graph) -> list[int]:
-    """How many values have been computed, and are still to be read, after each node."""
+    """The number of live values after each node: computed, and still to be read."""
     end = len(graph.nodes)
     change = [0] * end
     for i, users in enumerate(graph.users):
         if graph.nodes[i].op not in GIVEN:
             change[i] += 1
             change[max((user for user in users if user < end), default=i)] -= 1
-    counts, now = [], 0
+    counts: list[int] = []
+    now = 0
     for x in change:
         now += x
         counts.append(now)
@@ -101,8 +104,8 @@ def alive(graph: Graph) -> list[int]:
 
 
 def nearby(graph: Graph, fused: Mapping[int, int]) -> dict[int, int]:
-    """Of the products that are to be multiplied within a sum, {sum: product}, those for which no
-    value more is alive: not a far product of two values that nothing else reads so late."""
+    """The fused products {sum: product} without those that would keep more values live: products
+    far from their sum whose factors nothing else reads as late as that."""
     sums: dict[int, list[int]] = {}
     for i, product in fused.items():
         sums.setdefault(product, []).append(i)
@@ -124,7 +127,8 @@ def nearby(graph: Graph, fused: Mapping[int, int]) -> dict[int, int]:
 
 
 def floating(graph: Graph) -> set[int]:
-    """Sines and cosines of inputs, or nearly, with their angles: they can be anywhere."""
+    """The sines and cosines of inputs, or of angles computed from inputs by cheap operations, and
+    these operations: they have no other operands, so they can be computed anywhere."""
     shallow: list[bool] = []
     found: set[int] = set()
     for node in graph.nodes:
@@ -139,8 +143,8 @@ def floating(graph: Graph) -> set[int]:
 
 
 def _runs(graph: Graph) -> Iterator[list[int]]:
-    """The nodes that do not float, in trace order, cut where one reads an input, a sine or a cosine
-    that its run has not read."""
+    """The other nodes than those of `floating`, in trace order, cut into runs: a new run begins at
+    a node that reads an input, sine or cosine which the current run has not read."""
     anywhere = floating(graph)
     run: list[int] = []
     seen: set[int] = set()
@@ -158,7 +162,8 @@ def _runs(graph: Graph) -> Iterator[list[int]]:
 
 
 def _permuted(graph: Graph, order: list[int]) -> Graph:
-    """The nodes in another order, what floats right before its first reader."""
+    """The graph with its nodes in this order; each node of `floating` comes right before its first
+    user."""
     number: dict[int, int] = {}
 
     def place(i: int) -> None:

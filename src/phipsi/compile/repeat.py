@@ -2,30 +2,65 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import prod
-from typing import Any
+from typing import Any, TypeGuard, TypeVar
 
 import numpy as np
 
 from phipsi.compile.arrays import Traced, is_traced, lift
 from phipsi.compile.graph import MemoryPlace
 from phipsi.compile.loops import CaseTracer, LoopBuilder, array_of, pick
-from phipsi.compile.node import current, tracing
+from phipsi.compile.node import Node, current, tracing
+from phipsi.typing import Array
+
+Carry = TypeVar("Carry", bound=Node | float | Array | tuple[Any, ...])
+Y = TypeVar("Y", bound=Node | float | Array | tuple[Any, ...])
 
 
 def repeat(
-    count: int, step: Callable[..., Any], carry: Any, rows: Any = None, every: int = 1
-) -> tuple[Any, Any]:
-    """`count` rounds of `carry, y = step(carry, row)`; returns the last carry and all y.
+    count: int,
+    step: Callable[[Carry, Any], tuple[Any, Y]],
+    carry: Carry,
+    rows: Array | Sequence[Any] | None = None,
+    every: int = 1,
+) -> tuple[Carry, Y]:
+    """The last carry and all y of `count` rounds of `carry, y = step(carry, row)`.
 
-    `carry` is an array or a tuple of arrays and keeps its shape; `rows` (count, …) gives each round
-    its row (None: the round's number); `y` is an array or a tuple of arrays, each stacked to
-    (count, …), or with `every` those of rounds 0, every, 2·every, … up to the last. Inside a
-    program this is one loop however large `count` is; outside, an ordinary loop.
+    Inside a program this is one loop, and the size of the code does not grow with `count`; outside
+    it is an ordinary Python loop.
 
-    >>> import numpy as np
-    >>> repeat(4, lambda x, k: (x + k, x), np.zeros(1))
+    Parameters
+    ----------
+    count
+        Number of rounds.
+    step
+        The function of one round: from the carry and the row to the next carry, of the same
+        shapes, and y: a number, an array, or a tuple of these.
+    carry
+        The carry of the first round: a number, an array, or a tuple of these.
+    rows : (count, …), optional
+        The row of each round; default: the numbers of the rounds, 0.0, 1.0, …
+    every
+        Keep only the y of rounds 0, `every`, 2·`every`, …; `count` must be one more than a
+        multiple of it.
+
+    Returns
+    -------
+    carry
+        The carry after the last round.
+    y : (count, …), or ((count − 1)/every + 1, …)
+        The y of the rounds, stacked along the first axis; a tuple if y is one.
+
+    Raises
+    ------
+    ValueError
+        `rows` has not `count` rows, `every` does not fit, or the step changes the carry's shape.
+
+    Examples
+    --------
+    >>> import numpy as np, phipsi as pp
+    >>> pp.repeat(4, lambda x, k: (x + k, x), np.zeros(1))
     (array([6.]), array([[0.],
            [0.],
            [1.],
@@ -37,10 +72,10 @@ def repeat(
     if every < 1 or (every > 1 and (count - 1) % every):
         raise ValueError(f"repeat: count is {count}, needs one more than a multiple of {every}")
     if current() is None:
-        return _at_once(step, carry, rows, every)
+        return _eager(step, carry, rows, every)
     single = not isinstance(carry, tuple)
-    state = [lift(x) for x in ((carry,) if single else carry)]
-    start = [e for x in state for e in x.flat]
+    state = [lift(x) for x in _members(carry)]
+    start: list[Node] = [e for x in state for e in x.flat]
     loop = LoopBuilder(count)
     rounds = np.arange(count)
     kept, once = loop.memory(len(start)), loop.index(0 * rounds)
@@ -50,8 +85,10 @@ def repeat(
     case = loop.case()
     with tracing(case):
         now = [case.read(MemoryPlace(0, once, kept + j)) for j in range(len(start))]
-        after, y = step(_unpacked(now, state, single), _row(loop, case, rows))
-        after = [lift(x) for x in ((after,) if single else after)]
+        given: Any = _unpacked(now, state, single)
+        returned: tuple[Any, Y] = step(given, _row(loop, case, rows))
+        new_carry, y = returned
+        after = [lift(x) for x in ((new_carry,) if single else new_carry)]
         if [x.shape for x in after] != [x.shape for x in state]:
             raise ValueError(
                 f"repeat: the carry has shapes {[x.shape for x in state]}, "
@@ -59,27 +96,43 @@ def repeat(
             )
         for j, value in enumerate(e for x in after for e in x.flat):
             case.write(MemoryPlace(0, once, kept + j), value)
-        results = [lift(x) for x in (y if isinstance(y, tuple) else (y,))]
-        slots = -(-rounds // every)  # a later round takes the place of an earlier one in its slot
-        size = slots[-1] + 1 if count else 0
-        collected = []
+        results = [lift(x) for x in _members(y)]
+        slots = -(-rounds // every)  # of the rounds that share a slot, the last one's y stays there
+        size = int(slots[-1]) + 1 if count else 0
+        collected: list[int] = []
         for result in results:
-            collected.append(loop.memory(int(size) * result.size))
+            collected.append(loop.memory(size * result.size))
             each = loop.index(result.size * slots)
             for j, value in enumerate(result.flat):
                 case.write(MemoryPlace(0, each, collected[-1] + j), value)
     memory = loop.node()
     last = [pick(memory, kept + j) for j in range(len(start))]
-    parts = [
+    parts: list[Any] = [
         _shaped([pick(memory, at + j) for j in range(size * x.size)], (size, *x.shape))
         for at, x in zip(collected, results, strict=True)
     ]
-    return _unpacked(last, state, single), tuple(parts) if isinstance(y, tuple) else parts[0]
+    final: Any = _unpacked(last, state, single)
+    stacked: Any = tuple(parts) if isinstance(y, tuple) else parts[0]
+    return final, stacked
 
 
-def _at_once(step: Callable[..., Any], carry: Any, rows: Any, every: int) -> tuple[Any, Any]:
-    """The same as an ordinary loop."""
-    results = []
+def _members(x: object) -> tuple[Any, ...]:
+    """The members of a tuple, or the one value."""
+    return x if _is_tuple(x) else (x,)
+
+
+def _is_tuple(x: object) -> TypeGuard[tuple[Any, ...]]:
+    return isinstance(x, tuple)
+
+
+def _eager(
+    step: Callable[[Carry, Any], tuple[Any, Y]],
+    carry: Carry,
+    rows: Array | Sequence[Any],
+    every: int,
+) -> tuple[Carry, Any]:
+    """`repeat` as an ordinary Python loop."""
+    results: list[Any] = []
     for row in rows:
         carry, y = step(carry, row)
         results.append(y)
@@ -89,8 +142,9 @@ def _at_once(step: Callable[..., Any], carry: Any, rows: Any, every: int) -> tup
     return carry, np.array(kept)
 
 
-def _row(loop: LoopBuilder, case: CaseTracer, rows: Any) -> Any:
-    """The row of a round, read from a table of numbers or from an array of scalars."""
+def _row(loop: LoopBuilder, case: CaseTracer, rows: Array | Sequence[Any]) -> Node | Traced:
+    """The row of a round, read from the loop's table if it has numbers, else from an array of the
+    enclosing trace."""
     shape = np.shape(rows)[1:]
     width = prod(shape)
     index = loop.index(width * np.arange(loop.count))
@@ -102,15 +156,20 @@ def _row(loop: LoopBuilder, case: CaseTracer, rows: Any) -> Any:
     return _shaped([case.read(MemoryPlace(array, index, at + j)) for j in range(width)], shape)
 
 
-def _unpacked(values: list[Any], state: list[Any], single: bool) -> Any:
-    parts, start = [], 0
+def _unpacked(
+    values: list[Node], state: list[Traced], single: bool
+) -> Node | Traced | tuple[Node | Traced, ...]:
+    """The values in the shapes of the carry: one array, or a tuple of them."""
+    parts: list[Node | Traced] = []
+    start = 0
     for part in state:
         parts.append(_shaped(values[start : start + part.size], part.shape))
         start += part.size
     return parts[0] if single else tuple(parts)
 
 
-def _shaped(values: list[Any], shape: tuple[int, ...]) -> Any:
+def _shaped(values: list[Node], shape: tuple[int, ...]) -> Node | Traced:
+    """The values as an array; as the one node if the shape has no axes."""
     out = np.empty(len(values), object)
     out[:] = values
     return out.reshape(shape).view(Traced) if shape else values[0]

@@ -1,24 +1,28 @@
-"""The order in which a graph is emitted: items, segments, and what outlives a segment."""
+"""The order in which a graph is emitted: items, cut into segments, and the live ranges of values
+across segments."""
 
 from __future__ import annotations
 
 from bisect import insort
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
-from phipsi.compile.graph import Graph, MemoryPlace
+from phipsi.compile.graph import Graph, LoopNode, MemoryPlace
 from phipsi.compile.verify import InvalidGraph, switched_on
 
 SEGMENT = 600
-"""Operations in a basic block: fewer cost loads and stores, more cost compile time and spills."""
+"""Operations in a basic block: smaller blocks cost loads and stores, larger ones compile time and
+spills."""
 
 SHALLOW = ("add", "sub", "mul", "neg")
-"""What may stand between the inputs and an angle whose sine is computed ahead of everything."""
+"""Operations that may compute an angle from inputs if its sine is to be computed first of all."""
 
 
 class Item(NamedTuple):
-    """One thing to emit: `kind` names a method of the emitter, `nodes` what it defines."""
+    """One unit of code: `kind` names the method of the emitter, `nodes` are the nodes it defines,
+    `operands` those it reads, `place` says where a store or a write goes, and `signs` are those of
+    the product and of the summand of an fma."""
 
     kind: str
     nodes: tuple[int, ...]
@@ -29,25 +33,33 @@ class Item(NamedTuple):
 
 @dataclass
 class Schedule:
-    """Items by segment; for each node the last segment that needs it; chunks of inputs."""
+    """The items of each segment, with the live ranges of nodes.
+
+    `last` is the last segment that reads each node (−1: none), `ending` the nodes whose live range
+    ends with each segment. `chunks` are the input nodes that are loaded together, by input and
+    first element.
+    """
 
     graph: Graph
     segments: list[list[Item]]
     last: list[int]
     ending: list[list[int]]
-    chunks: dict[tuple[int, int], list[int]] = field(default_factory=dict)
+    chunks: dict[tuple[int, int], list[int]]
 
     def length(self, node: int) -> int:
-        """How many scalars a node is."""
+        """The number of scalars of a node: 1 unless it is an array."""
         op, args, value = self.graph.nodes[node]
         match op:
             case "pack":
                 return len(args)
             case "loop":
-                return value.size
+                loop: LoopNode = value
+                return loop.size
             case "array":
-                return self.graph.inputs[value][1]
-        return 1
+                number: int = value
+                return self.graph.inputs[number][1]
+            case _:
+                return 1
 
 
 def scheduled(
@@ -57,15 +69,18 @@ def scheduled(
     writes: Sequence[MemoryPlace] | None = None,
     columns: Mapping[int, int] | None = None,
 ) -> Schedule:
-    """The schedule of a kernel (`chunk` elements are stored at once), or of the body of a loop with
-    its `writes` and the `columns` of the loop's own memory that its inputs read."""
+    """The schedule of a kernel, or of the body of a loop if `writes` are given.
+
+    A kernel stores `chunk` elements at once. A loop body writes to `writes`; `columns` gives the
+    column of the loop's memory that each of its inputs reads, for those that read it.
+    """
     items = _angles_first(graph, list(itemized(graph, fused_products(graph) if fma else {})))
     if writes is None:
         ends = list(stores(graph, chunk))
     else:
-        ends = list(written(graph, writes, columns or {}))
-        items = [*moved(graph, columns or {}), *items]
-    items = inserted(graph, items, ends)
+        ends = list(ordered_writes(graph, writes, columns or {}))
+        items = [*early_reads(graph, columns or {}), *items]
+    items = with_stores(graph, items, ends)
     if switched_on():
         verify_order(graph, items)
     segments = _segments(items)
@@ -92,10 +107,10 @@ def scheduled(
 
 
 def fused_products(graph: Graph) -> dict[int, int]:
-    """Which factor of each sum is multiplied within it: {sum: product}.
+    """The product that each sum computes itself, by a fused multiply-add: {sum: product}.
 
-    A product is fused where that makes it disappear: all its uses are sums, each with no other
-    product to fuse.
+    A product is fused if no instruction of its own is left for it: all its users are sums that have
+    no other product to fuse.
     """
     users, end = graph.users, len(graph.nodes)
     chosen: dict[int, int] = {}
@@ -113,7 +128,7 @@ def fused_products(graph: Graph) -> dict[int, int]:
 
 
 def itemized(graph: Graph, fused: dict[int, int]) -> Iterator[Item]:
-    """What there is to emit, in the order of the nodes, given the products that sums take in."""
+    """The items of a graph in the order of its nodes, given the fused products {sum: product}."""
     gone = set(fused.values())
     angles: dict[int, list[int]] = {}
     for i, node in enumerate(graph.nodes):
@@ -137,7 +152,8 @@ def itemized(graph: Graph, fused: dict[int, int]) -> Iterator[Item]:
 
 
 def _angles_first(graph: Graph, items: list[Item]) -> list[Item]:
-    """Sines and cosines of the inputs, or nearly, come first: calls would empty the registers."""
+    """The items with those first that compute sines and cosines of inputs, or of angles computed
+    from inputs by a few cheap operations: later, their calls would spill the registers."""
     maker = {node: item for item in items for node in item.nodes}
     early: dict[int, Item] = {}
 
@@ -161,8 +177,8 @@ def _angles_first(graph: Graph, items: list[Item]) -> list[Item]:
 
 
 def stores(graph: Graph, chunk: int, long: int | None = None) -> Iterator[Item]:
-    """Stores of outputs; one made of elements of arrays alone, and more than `long` (default: four
-    chunks), is written by a loop."""
+    """The stores of all outputs, chunk by chunk. An output of more than `long` elements (default:
+    four chunks) that are all array elements or constants is stored by a loop, `spread`."""
     long = 4 * chunk if long is None else long
     for k, (_, nodes) in enumerate(graph.outputs):
         if len(nodes) > long and all(graph.nodes[n].op in ("pick", "const") for n in nodes):
@@ -173,10 +189,11 @@ def stores(graph: Graph, chunk: int, long: int | None = None) -> Iterator[Item]:
             yield Item("store", (), nodes[first : first + chunk], (k, first))
 
 
-def written(
+def ordered_writes(
     graph: Graph, writes: Sequence[MemoryPlace], columns: Mapping[int, int]
 ) -> Iterator[Item]:
-    """Writes, each also waiting for the inputs that stand in its column."""
+    """The writes of a loop body. Each lists in its `place` the inputs that read the same column of
+    the memory: they must be read before, for they may be the element that is overwritten."""
     ((_, nodes),) = graph.outputs
     waiting: dict[int, list[int]] = {}
     for i, node in enumerate(graph.nodes):
@@ -186,15 +203,17 @@ def written(
         yield Item("write", (), (node,), (j, *waiting.get(place.column, ())))
 
 
-def moved(graph: Graph, columns: Mapping[int, int]) -> Iterator[Item]:
-    """Reads of what is written elsewhere as it is: before anything is written in its place."""
+def early_reads(graph: Graph, columns: Mapping[int, int]) -> Iterator[Item]:
+    """Reads, at the start of a loop body, of the memory elements that the body writes unchanged to
+    another place: by the time of that write they may be overwritten."""
     for node in dict.fromkeys(graph.outputs[0][1]):
         if graph.nodes[node].op == "input" and graph.nodes[node].value[1] in columns:
             yield Item("read", (), (node,))
 
 
-def inserted(graph: Graph, items: list[Item], ends: list[Item]) -> list[Item]:
-    """Items with each end right after what it needs; inputs count as read at their first use."""
+def with_stores(graph: Graph, items: list[Item], ends: list[Item]) -> list[Item]:
+    """The items, with each store or write in `ends` inserted right after the last item it depends
+    on; an input is taken to be read at its first use."""
     at: dict[int, int] = {}
     for position, item in enumerate(items):
         for node in item.nodes:
@@ -217,7 +236,7 @@ def inserted(graph: Graph, items: list[Item], ends: list[Item]) -> list[Item]:
 
 
 def verify_order(graph: Graph, items: Sequence[Item]) -> None:
-    """Check that items define a node once, and read only what an earlier item has defined."""
+    """Raise InvalidGraph if a node is defined twice, or read before an item defines it."""
     done: set[int] = set()
     for position, item in enumerate(items):
         for x in item.operands:
@@ -236,6 +255,8 @@ def verify_order(graph: Graph, items: Sequence[Item]) -> None:
 
 
 def _segments(items: list[Item]) -> list[list[Item]]:
+    """The items cut into basic blocks. Loops and copies of whole arrays are blocks of their own,
+    and a block ends after the leading sines and cosines."""
     segments: list[list[Item]] = [[]]
     size = 0
     for i, item in enumerate(items):
@@ -250,14 +271,14 @@ def _segments(items: list[Item]) -> list[list[Item]]:
 
 
 class Room:
-    """Positions of the workspace, given out and taken back."""
+    """An allocator of slots in the workspace, first fit."""
 
     def __init__(self) -> None:
         self.size = 0
         self._free: list[tuple[int, int]] = []
 
     def allocate(self, length: int) -> int:
-        """The first free run of that length."""
+        """Allocate that many adjacent slots; returns the first."""
         for k, (start, end) in enumerate(self._free):
             if end - start >= length:
                 self._free[k] = (start + length, end)
@@ -268,7 +289,7 @@ class Room:
         return self.size - length
 
     def release(self, start: int, length: int) -> None:
-        """Give back a run."""
+        """Free adjacent slots."""
         if length:
             insort(self._free, (start, start + length))
             merged: list[tuple[int, int]] = []

@@ -1,4 +1,4 @@
-"""What a kernel takes and gives, without the batch."""
+"""The arrays that a kernel takes and returns, without the batch."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class ArraySpec(NamedTuple):
 
 @dataclass(frozen=True)
 class Structure(Generic[R]):
-    """How results are packed: `pack` takes one array per leaf."""
+    """How results are returned: `pack` makes the result of one array for each spec in `leaves`."""
 
     leaves: tuple[ArraySpec, ...]
     pack: Callable[[list[Any]], R]
@@ -26,7 +26,7 @@ class Structure(Generic[R]):
 
 @dataclass(frozen=True)
 class Signature:
-    """The name of a kernel, its arrays in order, and its results."""
+    """The name of a kernel, its input arrays in order, and its results."""
 
     name: str
     inputs: tuple[ArraySpec, ...]

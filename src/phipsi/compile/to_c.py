@@ -1,8 +1,7 @@
-"""A graph as statements of C, one scalar at a time: what plain C and CUDA have in common.
+"""A graph as statements of C, one scalar at a time: the common part of plain C and CUDA.
 
-Every value is a constant of its own (`const double x12 = ...;`), in trace order; the memory of
-loops is one array in which they follow each other. Additions and multiplications are fused here and
-not by the compiler behind it.
+Every value is a constant of its own (`const double x12 = ...;`), in trace order. The memory of all
+loops is one array. Additions and multiplications are fused here and not by the C compiler.
 """
 
 from __future__ import annotations
@@ -18,20 +17,22 @@ from phipsi.compile.ops import OPS
 from phipsi.compile.schedule import (
     Item,
     Room,
+    early_reads,
     fused_products,
-    inserted,
     itemized,
-    moved,
+    ordered_writes,
     verify_order,
-    written,
+    with_stores,
 )
 from phipsi.compile.verify import switched_on
+from phipsi.typing import Array
 
 
 class Scope:
-    """The statements of one graph: the whole of it, or the body of a loop.
+    """The statements of one graph: the whole kernel, or the body of a loop.
 
-    `text` takes them; `room` gives out places in the memory of loops.
+    They are appended to `text`; `room` allocates slots in the memory of loops. `local` has the
+    names of values, `slots` the slots of arrays, both by node.
     """
 
     def __init__(self, graph: Graph, text: Text, room: Room) -> None:
@@ -40,10 +41,10 @@ class Scope:
         self.slots: dict[int, int] = {}
         self.layouts: dict[int, Layout] = {}
 
-    # ---- what differs between kinds of scopes and dialects -------------------------------------
+    # ---- overridden: they differ between kernel and loop body, C and CUDA ----------------------
 
     def ordered(self) -> list[Item]:
-        """What is emitted, in order."""
+        """The items to emit, in order."""
         raise NotImplementedError
 
     def entered(self, node: int) -> str:
@@ -51,17 +52,17 @@ class Scope:
         raise NotImplementedError
 
     def element(self, k: int, at: str) -> str:
-        """Element `at` of the whole input k."""
+        """The expression of element `at` of input k."""
         raise NotImplementedError
 
     def result(self, k: int, at: str) -> str:
-        """Element `at` of output k, to be assigned to."""
+        """The expression of element `at` of output k, to be assigned to."""
         raise NotImplementedError
 
     # ---- values --------------------------------------------------------------------------------
 
     def emit(self) -> None:
-        """Write all statements."""
+        """Append all statements to the text."""
         items = self.ordered()
         if switched_on():
             verify_order(self.graph, items)
@@ -91,20 +92,22 @@ class Scope:
         return self.local[node]
 
     def _source(self, node: int) -> int:
+        """The array that an element is picked from, or the node itself."""
         return self.graph.nodes[node].args[0] if self.graph.nodes[node].op == "pick" else node
 
     def _element_of(self, array: int, at: int, more: str) -> str:
-        """Element `at` + `more` of an array."""
+        """The expression of element `at` + `more` of an array; `more` is an expression or empty."""
         if self.graph.nodes[array].op == "array":
             return self.element(self.graph.nodes[array].value, sum_of(at, more))
-        at = at if more else self._kept(array, at)  # what loops read as an array is kept whole
+        at = at if more else self._kept(array, at)  # arrays that loops read are laid out in full
         return self.text.memory(sum_of(self.slots[array] + at, more))
 
     def _kept(self, array: int, at: int) -> int:
-        """Where in the memory of an array its element `at` is."""
+        """The position of element `at` in the memory of an array, by the layout of its loop."""
         return self.layouts[array].at(at) if array in self.layouts else at
 
     def _length(self, node: int) -> int:
+        """The number of slots of a node."""
         op, args, _ = self.graph.nodes[node]
         if op == "loop":
             return self.layouts[node].size
@@ -121,7 +124,7 @@ class Scope:
         self.local[item.nodes[0]] = self.text.let(expression.format(*operands, f=self.text.f))
 
     def fma(self, item: Item) -> None:
-        """±a b ± c in one rounding."""
+        """±a b ± c with one rounding."""
         signs = (item.signs[0], 1, item.signs[1])
         operands = zip(signs, map(self.value, item.operands), strict=True)
         a, b, c = (x if sign > 0 else f"-{x}" for sign, x in operands)
@@ -134,10 +137,10 @@ class Scope:
         self.local.update(zip(item.nodes, names, strict=True))
 
     def array(self, item: Item) -> None:
-        """A whole input: loops read it where it is."""
+        """A whole input: no statement, for loops read it in place."""
 
     def pack(self, item: Item) -> None:
-        """Scalars put side by side in memory."""
+        """An array of scalars: stored in adjacent slots."""
         node = item.nodes[0]
         at = self.slots[node] = self.room.allocate(len(item.operands))
         for i, x in enumerate(item.operands):
@@ -171,14 +174,14 @@ class Scope:
                         text.line("break;")
 
     def _round(self, loop: LoopNode, case: Case, node: int, arrays: Sequence[int], i: str) -> None:
-        """One kind of round."""
+        """The statements of one case of a loop, with round number i."""
         text, layout = self.text, self.layouts[node]
         rounds = loop.choice == loop.cases.index(case)
         if not rounds.any():
             return
         known: dict[bytes, tuple[int, str]] = {}
 
-        def indexed(row: np.ndarray) -> tuple[int, str]:
+        def indexed(row: Array) -> tuple[int, str]:
             key = row.tobytes()
             if key not in known:
                 number, index = text.by_round(row, i, rounds)
@@ -216,7 +219,7 @@ class Scope:
 
 class Round(Scope):
     """The body of a loop: inputs are read from memory by index, outputs written likewise. A value
-    is written as soon as nothing that is still to be read stands in its place."""
+    is written as soon as every input in the same column of the memory is read."""
 
     def __init__(
         self, case: Case, text: Text, room: Room, at: Callable[[MemoryPlace], str]
@@ -225,22 +228,23 @@ class Round(Scope):
         self.case, self.at = case, at
 
     def ordered(self) -> list[Item]:
-        """In trace order, writes as early as they can be."""
+        """The items in trace order, with writes as early as possible."""
         columns = {j: p.column for j, p in enumerate(self.case.reads) if p.array == 0}
         items = itemized(self.graph, fused_products(self.graph))
-        ends = list(written(self.graph, self.case.writes, columns))
-        return inserted(self.graph, [*moved(self.graph, columns), *items], ends)
+        ends = list(ordered_writes(self.graph, self.case.writes, columns))
+        return with_stores(self.graph, [*early_reads(self.graph, columns), *items], ends)
 
     def entered(self, node: int) -> str:
         """Read a scalar from its place."""
-        return self.text.let(self.at(self.case.reads[self.graph.nodes[node].value[1]]))
+        number: int = self.graph.nodes[node].value[1]
+        return self.text.let(self.at(self.case.reads[number]))
 
     def read(self, item: Item) -> None:
-        """Read a scalar before its place is written."""
+        """Read a scalar before its place is overwritten."""
         self.value(item.operands[0])
 
     def write(self, item: Item) -> None:
-        """Write a scalar to its place."""
+        """Write a scalar to its place, or add it there."""
         place = self.case.writes[item.place[0]]
         sign = "+=" if place.add else "="
         self.text.line(f"{self.at(place)} {sign} {self.value(item.operands[0])};")

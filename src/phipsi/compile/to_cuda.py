@@ -1,12 +1,12 @@
 """A graph as a CUDA kernel: one thread for each row of the batch.
 
-Arrays stay as the user has them, (rows, n): a warp brings its 32 rows into shared memory together,
-so that neighbouring threads read neighbouring numbers, and each thread takes its own from there
-when it needs them; results go the same way. Inputs too wide for that are read where they are, and
-results too wide are written in chunks of columns.
-The memory of loops is a thread's own if it is small; else it is a workspace in which neighbouring
-threads are neighbours, and threads take one row after the other. What is measured of all this, and
-why code should be short, is in docs/gpu.md.
+Arrays keep the user's layout (rows, n). A warp copies its 32 rows into shared memory together, so
+that neighbouring threads read neighbouring numbers, and each thread reads its own row from there;
+results go the same way back. Inputs that are too wide for shared memory are read in place, and
+outputs that are too wide are written in chunks of columns.
+The memory of loops is local to a thread if it is small. Else it is a workspace in device memory,
+interleaved so that neighbouring threads access neighbouring numbers, and each thread computes
+several rows in turn. Measurements, and the reasons for short code, are in docs/gpu.md.
 """
 
 from __future__ import annotations
@@ -24,34 +24,34 @@ from phipsi.compile.graph import Graph
 from phipsi.compile.hoisted_sincos import HoistedSincos
 from phipsi.compile.loop_layout import filled, layouts
 from phipsi.compile.register_pressure import alive, nearby, ordered
-from phipsi.compile.schedule import Item, Room, fused_products, inserted, itemized
+from phipsi.compile.schedule import Item, Room, fused_products, itemized, with_stores
 from phipsi.compile.to_c import Scope
 
 WARPS = 2
-"""Warps in a block, or one where their shared memory would be too large: as many blocks as there
-are registers for."""
+"""Warps in a block, or one if the shared memory of several would be too large. Small blocks let a
+multiprocessor hold as many as it has registers for."""
 
 BLOCKS = 0
-"""Blocks that a multiprocessor must be able to hold, which bounds the registers; 0: as it comes."""
+"""Blocks that a multiprocessor must be able to hold, which bounds the registers; 0: no bound."""
 
 TILE = 40 << 10
-"""Bytes of shared memory for the rows of a warp."""
+"""Most bytes of shared memory for the rows of a warp."""
 
 SHARED = 48 << 10
 """Bytes of shared memory that a block can have."""
 
 CHUNK = 8
-"""Columns written together of results that are too wide."""
+"""Columns that are written together, of outputs that are too wide for shared memory."""
 
 LOCAL = 256
-"""Numbers in the memory of loops up to which a thread keeps them as its own."""
+"""Most numbers of loop memory that are local to a thread."""
 
 ALIVE = 1200
-"""Bytes of values alive at once from which on registers are short: sines and cosines are kept in
-shared memory, and what is there is read again and again."""
+"""Bytes of live values above which registers are short: then sines and cosines are kept in shared
+memory, and values from there are loaded again instead of being kept in registers."""
 
 AGAIN = 300
-"""Operations after which it is read again."""
+"""Operations after which values from shared memory are loaded again."""
 
 NAME = "phipsi_kernel"
 """The kernel's name."""
@@ -59,11 +59,11 @@ NAME = "phipsi_kernel"
 
 @dataclass(frozen=True)
 class Module:
-    """CUDA text of a kernel `NAME(Given)`, how many threads its blocks have at most (a multiple of
-    32), and the numbers of workspace each thread needs (0: as many threads as rows, no workspace).
+    """The CUDA text of a kernel `NAME(Given)`, the most threads of a block (a multiple of 32), and
+    the count of workspace numbers that each thread needs (0: no workspace, a thread for each row).
 
-    `Given` is the number of rows; for each input, then each output the address and the distance of
-    its rows (0: one row for all); the address of the workspace.
+    `Given` holds the number of rows; for each input, then each output, its address and the distance
+    of its rows (0: one row for the whole batch); and the address of the workspace.
     """
 
     text: str
@@ -89,16 +89,16 @@ def emit(graph: Graph, dtype: str) -> Module:
 
 
 class Threads(Scope):
-    """The whole graph, for one row by each thread."""
+    """The statements of the whole kernel: each thread computes one row."""
 
     def __init__(self, graph: Graph, text: CudaText) -> None:
         super().__init__(graph, text, Room())
         self.most = TILE // (32 * text.size)
         self.layouts = layouts(graph)
         self.direct = filled(self.layouts)
-        """Outputs that loops write themselves, and which of their elements."""
+        """The elements of outputs that loops write straight to device memory, by output."""
         self.rows = {n.value for n in graph.nodes if n.op == "array"}
-        """Inputs that are read where they are."""
+        """Inputs that are read in place, from device memory."""
         self.items = list(itemized(graph, nearby(graph, fused_products(graph))))
         self.hoisted = HoistedSincos()
         if max(alive(graph), default=0) * text.size > ALIVE:
@@ -107,11 +107,12 @@ class Threads(Scope):
             if hoisted.columns + angles + pitch(CHUNK) <= self.most:
                 self.hoisted, self.items = hoisted, items
         self.kept: dict[int, str] = {}
-        """Where sines and cosines are found in shared memory."""
+        """The expressions of hoisted sines and cosines in shared memory, by node."""
         self.places: dict[int, int] = {}
-        """Where in a row of shared memory an array of ours stands, if it is there as a whole."""
+        """The first column, in shared memory, of each array that is there as a whole: inputs, then
+        outputs."""
         self.columns, self.scratch = self.hoisted.columns, -1
-        used = {node.value[0] for node in graph.nodes if node.op == "input"}
+        used: set[int] = {node.value[0] for node in graph.nodes if node.op == "input"}
         for k in sorted(used, key=lambda k: (k != self.hoisted.array, k)):
             self._placed(k, graph.inputs[k][1])
         self.rows |= used - set(self.places)
@@ -125,8 +126,8 @@ class Threads(Scope):
             self.columns += pitch(CHUNK)
 
     def _free(self, nodes: Sequence[int]) -> int:
-        """An input in shared memory of the size of an output, all read before the first of it is
-        computed; −1 if there is none."""
+        """An input in shared memory that an output can overwrite: of the same size, and read for
+        the last time before the first element of the output is computed; −1 if there is none."""
         at = {node: i for i, item in enumerate(self.items) for node in item.nodes}
         if any(node not in at for node in nodes):
             return -1
@@ -142,7 +143,8 @@ class Threads(Scope):
         return -1
 
     def _placed(self, k: int, size: int, over: int = -1) -> None:
-        """Find room for an array in shared memory, if there is, or put it over another."""
+        """Allocate columns of shared memory for an array, if there are enough, or let it share the
+        columns of array `over`."""
         if over >= 0:
             self.places[k] = self.places[over]
         elif self.columns + pitch(size) + pitch(CHUNK) <= self.most:
@@ -150,8 +152,8 @@ class Threads(Scope):
             self.columns += pitch(size)
 
     def ordered(self) -> list[Item]:
-        """Every result is stored as soon as it, or its chunk, is there."""
-        items = inserted(self.graph, self.items, list(self._stores()))
+        """The items with stores: each output element, or chunk, as soon as it is computed."""
+        items = with_stores(self.graph, self.items, list(self._stores()))
         if not self.hoisted.columns:
             return items
         for i in range(len(items) - len(items) % AGAIN, 0, -AGAIN):
@@ -159,6 +161,7 @@ class Threads(Scope):
         return items
 
     def _stores(self) -> Iterator[Item]:
+        """The stores of all outputs."""
         for k, (_, nodes) in enumerate(self.graph.outputs):
             if k in self.direct:
                 for i, n in enumerate(nodes):
@@ -174,7 +177,7 @@ class Threads(Scope):
                 yield Item("store", (), nodes[first : first + chunk], (k, first))
 
     def rolled(self, item: Item) -> None:
-        """Sines and cosines in loops; from now on they are in shared memory."""
+        """Compute the hoisted sines and cosines in loops, into shared memory."""
         text, k, n = self.text, self.hoisted.array, len(self.hoisted.rest)
         own = np.array([self.graph.nodes[x.operands[0]].value[1] for x in self.hoisted.own])
         m = len(own)
@@ -197,7 +200,7 @@ class Threads(Scope):
         self.again(item)
 
     def again(self, item: Item) -> None:
-        """Let go of what is in shared memory: it is read again where it is needed."""
+        """Forget the values loaded from shared memory: the next use loads them again."""
         for node in list(self.local):
             op, _, value = self.graph.nodes[node]
             if node in self.kept or (op == "input" and value[0] in self.places):
@@ -205,22 +208,23 @@ class Threads(Scope):
         self.text.line('asm volatile("" ::: "memory");')
 
     def entered(self, node: int) -> str:
-        """Read an element of an input, a sine or a cosine."""
+        """Load an element of an input, or a hoisted sine or cosine."""
         if node in self.kept:
             return self.text.let(self.kept[node])
         k, element = self.graph.nodes[node].value
         return self.text.let(f"{'a' if k in self.places else 'row'}{k}[{element}]")
 
     def element(self, k: int, at: str) -> str:
-        """Element `at` of the whole input k."""
+        """The expression of element `at` of input k, in device memory."""
         return f"row{k}[{at}]"
 
     def result(self, k: int, at: str) -> str:
-        """Element `at` of output k."""
+        """The expression of element `at` of output k, in device memory."""
         return f"row{len(self.graph.inputs) + k}[{at}]"
 
     def store(self, item: Item) -> None:
-        """Write a result into shared memory, a chunk from there to where it belongs."""
+        """Store an output element to shared memory; of a wide output store a chunk through shared
+        memory to device memory."""
         k, first = item.place
         if k in self.direct:
             self.text.line(f"{self.result(k, str(first))} = {self.value(item.operands[0])};")
@@ -234,11 +238,11 @@ class Threads(Scope):
         for i, x in enumerate(values):
             text.line(f"scratch[{pitch(size)} * lane + {i}] = {x};")
         text.line("__syncwarp();")
-        text.line(self._moved("store", k, size, first))
+        text.line(self._copy("store", k, size, first))
         text.line("__syncwarp();")
 
     def spread(self, item: Item) -> None:
-        """Write an output that is made of elements of memory, chunk by chunk."""
+        """Store an output whose elements are all elements of loop memory, by a loop over chunks."""
         (k,), nodes = item.place, self.graph.outputs[item.place[0]][1]
         k += len(self.graph.inputs)
         text, whole = self.text, len(nodes) - len(nodes) % CHUNK
@@ -253,31 +257,33 @@ class Threads(Scope):
                 at = sum_of(*text.by_round(row, i, row >= 0))
                 text.line(f"scratch[{pitch(CHUNK)} * lane + {c}] = {text.memory(at)};")
             text.line("__syncwarp();")
-            text.line(self._moved("store", k, CHUNK, f"{CHUNK} * {i}"))
+            text.line(self._copy("store", k, CHUNK, f"{CHUNK} * {i}"))
             text.line("__syncwarp();")
         if whole < len(nodes):
             self.store(Item("store", (), nodes[whole:], (item.place[0], whole)))
 
-    def _moved(
+    def _copy(
         self, how: str, k: int, size: int, first: int | str = 0, tile: str = "scratch"
     ) -> str:
-        """The statement that moves columns of an array between device and shared memory."""
+        """The statement that copies columns of an array between device and shared memory."""
         address = f"given.a{k} + {first}" if first else f"given.a{k}"
         more = f"{tile}, {address}, given.s{k}, first, given.rows, lane"
         part = "_part" if tile == "scratch" else ""
         return f"phipsi_{how}{part}<{size}, {pitch(size)}>({more});"
 
     def staged(self) -> tuple[list[str], list[str]]:
-        """Statements before and after all others: rows come in, and results go out."""
+        """The statements before and after all others: they copy inputs to shared memory, and
+        outputs back."""
         T, n = self.text.T, len(self.graph.inputs)
         before: list[str] = []
-        loads, after = [], []
+        loads: list[str] = []
+        after: list[str] = []
         for k, at in self.places.items():
             name, size = self._array(k)
             tile = f"tile + {32 * at}"
             before.append(f"{T} *const a{k} = {tile} + {pitch(size)} * lane;  // {_plain(name)}")
             (loads if k < n else after).append(
-                self._moved("load" if k < n else "store", k, size, tile=tile)
+                self._copy("load" if k < n else "store", k, size, tile=tile)
             )
         if self.hoisted.columns:
             before.append(f"{T} *const turns = tile + {self.hoisted.columns} * lane;")
@@ -291,6 +297,7 @@ class Threads(Scope):
         return before, ["__syncwarp();", *after] if after else []
 
     def _array(self, k: int) -> tuple[str, int]:
+        """Name and size of an array: inputs, then outputs."""
         n = len(self.graph.inputs)
         if k < n:
             return self.graph.inputs[k]
@@ -299,12 +306,13 @@ class Threads(Scope):
 
 
 def pitch(columns: int) -> int:
-    """How far apart rows stand in shared memory: as in the array, unless more than four of 32 rows
-    would be in one bank."""
+    """The distance of rows in shared memory: the number of columns, or one more if otherwise more
+    than four of 32 rows were in the same memory bank."""
     return columns if gcd(columns, 32) <= 4 else columns + 1
 
 
 def _kernel(kernel: Threads, warps: int, work: int) -> str:
+    """The definition of the kernel."""
     text, size = kernel.text, kernel.room.size
     bounds = f"{32 * warps}, {BLOCKS}" if BLOCKS else f"{32 * warps}"
     out = [f'extern "C" __global__ void __launch_bounds__({bounds}) {NAME}(const Given given) {{']
@@ -336,16 +344,18 @@ def _kernel(kernel: Threads, warps: int, work: int) -> str:
 
 
 def _head(graph: Graph, dtype: str) -> str:
+    """The first comment of the file."""
     names = ", ".join(f"{name} ({size})" for name, size in graph.inputs)
     return f"// {graph.operations} operations, {dtype}; of {_plain(names)}"
 
 
 def _plain(names: str) -> str:
-    """Text that a comment can hold."""
+    """Text with only characters that are safe in a comment."""
     return "".join(c if c.isprintable() and c != "\\" else "?" for c in names)
 
 
 def _given(graph: Graph, T: str) -> str:
+    """The definition of the structure of arguments."""
     n = len(graph.inputs)
     lines = ["struct Given {", "  long long rows;"]
     for k in range(n + len(graph.outputs)):

@@ -1,33 +1,34 @@
 """A graph as LLVM text: straight-line vector code whose lanes are rows of the batch.
 
-The graph is emitted in trace order, cut into basic blocks of some hundred operations between which
-values travel through an explicit workspace: the code generator stays quick and does not spill.
-Additions and multiplications are fused here and not by LLVM, so that a result is the same, to the
-bit, for every number of lanes and every place in the batch.
+The graph is emitted in trace order, in basic blocks of some hundred operations. Values that live
+across blocks are kept in an explicit workspace: LLVM's code generator then stays quick and does not
+spill. Additions and multiplications are fused here and not by LLVM, so that a result is the same,
+to the bit, for every number of lanes and every row of the batch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from phipsi.compile import llvm_driver, llvm_math
-from phipsi.compile.graph import Graph, LoopNode, MemoryPlace
+from phipsi.compile.graph import Case, Graph, LoopNode, MemoryPlace
 from phipsi.compile.llvm_text import LlvmText, Machine
 from phipsi.compile.ops import OPS
 from phipsi.compile.schedule import Item, Room, Schedule, scheduled
+from phipsi.typing import Array
 
 HEADER = 64
-"""Bytes of the workspace before the first value: the addresses of the tables of loops, first those
-of scalar code, then those of vector code, so that both can share a workspace."""
+"""Bytes of the workspace before the first value. They hold the addresses of the tables of loops:
+first that of scalar code, then that of vector code, so that both can share a workspace."""
 
 
 @dataclass(frozen=True)
 class Module:
-    """LLVM text of `void run(ptr arrays, i64 start, i64 stop, ptr workspace)`, the bytes of
-    workspace it needs, and the tables of its loops (their address goes into the header)."""
+    """The LLVM text of `void run(ptr arrays, i64 start, i64 stop, ptr workspace)`, the bytes of
+    workspace it needs, and the tables of its loops, whose address goes into the header."""
 
     text: str
     workspace: int
@@ -60,32 +61,39 @@ def emit(graph: Graph, machine: Machine) -> Module:
 
 
 def tables_at(machine: Machine) -> int:
-    """Where in the header the address of the tables stands."""
+    """The position, in the header of the workspace, of the address of the tables."""
     return 0 if machine.lanes == 1 else 8
 
 
 def _operations(graph: Graph) -> Iterator[str]:
+    """The operations of all nodes, also of those in loops."""
     for node in graph.nodes:
         yield node.op
         if node.op == "loop":
-            for case in node.value.cases:
+            loop: LoopNode = node.value
+            for case in loop.cases:
                 yield from _operations(case.body)
 
 
 @dataclass
 class Scope:
-    """The code of one graph: the whole kernel, or the body of a loop."""
+    """The code of one graph: the whole kernel, or the body of a loop.
+
+    `room` allocates slots of the workspace, and `data` collects the tables of the module. `local`
+    has the names of the values loaded or computed in the current segment, `slots` the slots of the
+    values kept in the workspace, both by node.
+    """
 
     graph: Graph
     text: LlvmText
     room: Room
     data: bytearray
-    local: dict[int, str] = field(default_factory=dict)
-    slots: dict[int, int] = field(default_factory=dict)
+    local: dict[int, str] = field(default_factory=dict[int, str])
+    slots: dict[int, int] = field(default_factory=dict[int, int])
     segment: int = 0
 
     def emit(self) -> None:
-        """Emit everything, segment by segment."""
+        """Emit the code, segment by segment."""
         for segment, items in enumerate(self.plan.segments):
             self.segment = segment
             self.local.clear()
@@ -99,11 +107,11 @@ class Scope:
 
     @property
     def plan(self) -> Schedule:
-        """In which order, and which values outlive their segment."""
+        """The order of the code, and the live ranges of values."""
         raise NotImplementedError
 
     def entered(self, node: int) -> None:
-        """Read an input of the graph (and its neighbours) into `local`."""
+        """Load an input of the graph, and those loaded together with it, into `local`."""
         raise NotImplementedError
 
     # ---- values --------------------------------------------------------------------------------
@@ -125,16 +133,18 @@ class Scope:
         return self.local[node]
 
     def define(self, node: int, name: str) -> None:
-        """Give a node its value; keep it in the workspace if a later segment needs it."""
+        """Set the name of a node's value; store it in the workspace if a later segment reads it."""
         self.local[node] = name
         if self.plan.last[node] > self.segment:
             self.text.store(name, "%work", self._address(self._allocated(node)))
 
     def _allocated(self, node: int) -> int:
+        """The first of new slots for a node."""
         at = self.slots[node] = self.room.allocate(self.plan.length(node))
         return at
 
     def _address(self, slot: int) -> int:
+        """The offset of a slot in the workspace [bytes]."""
         return HEADER + slot * self.text.machine.width
 
     # ---- items, by kind ------------------------------------------------------------------------
@@ -153,7 +163,7 @@ class Scope:
         self.define(node, name)
 
     def fma(self, item: Item) -> None:
-        """±a b ± c in one rounding; `item.signs` has the signs of the product and of c."""
+        """±a b ± c with one rounding; `item.signs` has the signs of the product and of c."""
         m = self.text.machine
         a, b, c = (self.value(x) for x in item.operands)
         if item.signs[0] < 0:
@@ -164,7 +174,7 @@ class Scope:
         self.define(item.nodes[0], self.text.make(call))
 
     def sincos(self, item: Item) -> None:
-        """sin and cos of one angle."""
+        """Sine and cosine of one angle."""
         m = self.text.machine
         pair = f"{{ {m.T}, {m.T} }}"
         both = self.text.make(f"call {pair} @phipsi.sincos({m.T} {self.value(item.operands[0])})")
@@ -173,7 +183,7 @@ class Scope:
             self.define(node, self.text.make(f"extractvalue {pair} {both}, {which}"))
 
     def pack(self, item: Item) -> None:
-        """Scalars put side by side in the workspace."""
+        """An array of scalars: stored in adjacent slots of the workspace."""
         at = self._allocated(item.nodes[0])
         for i, x in enumerate(item.operands):
             self.text.store(self.value(x), "%work", self._address(at + i))
@@ -209,9 +219,9 @@ class Scope:
         bases = {-1: table, 0: own, **{k: self.slots[a] for k, a in enumerate(arrays, 1)}}
         for label, case in zip(cases, loop.cases, strict=True):
             text.begin(label)
-            round = Round(case.body, text, self.room, self.data)
-            round.enter(case.reads, case.writes, bases, lambda k: self._number(indices[k], i))
-            round.emit()
+            body = Round(case.body, text, self.room, self.data)
+            body.enter(case, bases, lambda k: self._number(indices[k], i))
+            body.emit()
             text.line(f"br label %{latch}")
         text.begin(latch)
         text.line(f"{following} = add i64 {i}, 1")
@@ -219,15 +229,15 @@ class Scope:
         text.line(f"br i1 {done}, label %{after}, label %{head}")
         text.begin(after)
 
-    def _data(self, table: np.ndarray) -> int:
-        """Where in the tables of the module these numbers stand."""
+    def _data(self, table: Array) -> int:
+        """Add a table to those of the module; returns its position there [bytes]."""
         at = len(self.data)
         content = np.ascontiguousarray(table).tobytes()
         self.data += content + bytes(-len(content) % 64)
         return at
 
     def _number(self, at: int, i: str) -> str:
-        """Whole number i of a table."""
+        """Load element i of a table of integers."""
         address = self.text.make(f"getelementptr i64, ptr {self.text.at('%data', at)}, i64 {i}")
         return self.text.make(f"load i64, ptr {address}, align 8")
 
@@ -237,24 +247,28 @@ class Rows(Scope):
 
     @property
     def plan(self) -> Schedule:
-        """Neighbouring elements of as many rows as there are lanes are read and written at once."""
+        """As many adjacent elements as there are lanes are loaded and stored together, for as many
+        rows: they are transposed in registers."""
         if "_plan" not in self.__dict__:
             m = self.text.machine
             self._plan = scheduled(self.graph, m.fma, chunk=m.lanes)
         return self._plan
 
     def entered(self, node: int) -> None:
-        """Read the chunk of an input."""
+        """Load the chunk of an input."""
+        k: int
+        element: int
         k, element = self.graph.nodes[node].value
         m = self.text.machine
         first = element - element % m.lanes
         count = min(m.lanes, self.graph.inputs[k][1] - first)
         values = self.text.load_rows(f"%base{k}", f"%stride{k}", first * m.size, count)
         for other in self.plan.chunks[k, first]:
-            self.define(other, values[self.graph.nodes[other].value[1] - first])
+            element = self.graph.nodes[other].value[1]
+            self.define(other, values[element - first])
 
     def store(self, item: Item) -> None:
-        """Write a chunk of an output."""
+        """Store a chunk of an output."""
         k, first = item.place
         k += len(self.graph.inputs)
         values = [self.value(x) for x in item.operands]
@@ -262,17 +276,17 @@ class Rows(Scope):
         self.text.store_rows(values, f"%base{k}", f"%stride{k}", offset)
 
     def array(self, item: Item) -> None:
-        """Read a whole input into the workspace."""
-        k = self.graph.nodes[item.nodes[0]].value
+        """Copy a whole input into the workspace."""
+        k: int = self.graph.nodes[item.nodes[0]].value
         at = self._allocated(item.nodes[0])
         self._copy("in", at, k, self.graph.inputs[k][1])
 
     def spread(self, item: Item) -> None:
-        """Write a whole output from arrays in the workspace and constants, through a copy where
-        they do not stand side by side."""
+        """Store a whole output, whose elements are elements of arrays in the workspace and
+        constants; if they are not in adjacent slots, they are copied to such first."""
         (k,), nodes = item.place, self.graph.outputs[item.place[0]][1]
         constants: dict[float, int] = {}
-        slots = []
+        slots: list[int] = []
         for op, args, value in (self.graph.nodes[n] for n in nodes):
             if op == "const" and value not in constants:
                 constants[value] = self.room.allocate(1)
@@ -293,6 +307,7 @@ class Rows(Scope):
             self.room.release(slot, 1)
 
     def _copy(self, way: str, at: int, k: int, size: int) -> None:
+        """Copy array k to (`way` "in") or from ("out") slots of the workspace, from slot `at`."""
         address = self.text.at("%work", self._address(at))
         self.text.line(
             f"call void @phipsi.rows.{way}(ptr {address}, ptr %base{k}, i64 %stride{k}, i64 {size})"
@@ -300,10 +315,12 @@ class Rows(Scope):
 
 
 class Round(Scope):
-    """The body of a loop: inputs are read from memory by index, outputs written likewise."""
+    """The body of a loop: inputs are loaded from memory by index, outputs stored likewise."""
 
-    def enter(self, reads, writes, bases, index) -> None:
-        """Where the round reads and writes, and how to get its indices."""
+    def enter(self, case: Case, bases: Mapping[int, int], index: Callable[[int], str]) -> None:
+        """Set the places that the round reads and writes, the positions of the arrays that they
+        name, and the function that loads an element of index table k."""
+        reads, writes = case.reads, case.writes
         self.reads, self.writes, self.bases = reads, writes, bases
         columns = {j: p.column for j, p in enumerate(reads) if p.array == 0}
         self._plan = scheduled(self.graph, self.text.machine.fma, writes=writes, columns=columns)
@@ -312,10 +329,11 @@ class Round(Scope):
 
     @property
     def plan(self) -> Schedule:
-        """Values are written as soon as nothing that is still to be read stands in their place."""
+        """A value is written as soon as every input in the same column of the memory is read."""
         return self._plan
 
     def _at(self, place: MemoryPlace) -> str:
+        """The address of a place."""
         m, text, index = self.text.machine, self.text, self.indices[place.rows]
         at = self.bases[place.array]
         if place.array < 0:
@@ -325,9 +343,10 @@ class Round(Scope):
         return text.make(f"getelementptr {m.T}, ptr {base}, i64 {index}")
 
     def entered(self, node: int) -> None:
-        """Read a scalar from its place."""
+        """Load a scalar from its place."""
         m, text = self.text.machine, self.text
-        place = self.reads[self.graph.nodes[node].value[1]]
+        number: int = self.graph.nodes[node].value[1]
+        place = self.reads[number]
         address = self._at(place)
         if place.array >= 0:
             value = text.load(address)
@@ -341,11 +360,11 @@ class Round(Scope):
         self.define(node, value)
 
     def read(self, item: Item) -> None:
-        """Read a scalar before its place is written."""
+        """Load a scalar before its place is overwritten."""
         self.value(item.operands[0])
 
     def write(self, item: Item) -> None:
-        """Write a scalar to its place."""
+        """Store a scalar to its place, or add it there."""
         place = self.writes[item.place[0]]
         value, address = self.value(item.operands[0]), self._at(place)
         if place.add:

@@ -1,56 +1,68 @@
-"""Graphs as SymPy expressions: for reading, for algebra by hand, for code of other kinds.
+"""Graphs as SymPy expressions: for reading, for algebra by hand, for code generators.
 
-A graph is walked once, loops unrolled; what is used more than once is named, so that the work and
-the memory grow with the number of operations and not with the length of the formula.
+The nodes of a graph are evaluated once each, with loops unrolled. A value that is used more than
+once gets a name, so that time and memory grow with the number of operations and not with the length
+of the formula.
 """
 
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from functools import cache as once
-from typing import Any, Protocol
+from importlib import import_module
+from typing import Any, Protocol, TypeVar
 
 from phipsi.compile.graph import Graph, LoopNode
 
 CLOSE = 1e-12
-"""Relative distance within which a constant is rounding of a short one."""
+"""Relative error within which a constant is taken for a rounded short number."""
 
 
 def sympy() -> Any:
-    """The module, or one sentence."""
+    """The module SymPy, whose own types are too narrow."""
     try:
-        import sympy
+        return import_module("sympy")
     except ImportError:
         raise ImportError('formulas need SymPy: pip install "phipsi[symbolic]"') from None
-    return sympy
 
 
-class Algebra(Protocol):
-    """What a walk computes with; constants reach it as floats."""
+V = TypeVar("V")
 
-    def apply(self, op: str, args: list[Any]) -> Any:
+
+class Algebra(Protocol[V]):
+    """The values with which a graph is evaluated; constants of the graph are floats."""
+
+    def apply(self, op: str, args: list[V | float]) -> V:
         """The value of an operation of `OPS`."""
         ...
 
-    def shared(self, value: Any) -> Any:
-        """A value that is used more than once."""
+    def shared(self, value: V) -> V:
+        """A value that is used more than once, as its users get it."""
         ...
 
 
-def walk(graph: Graph, inputs: Sequence[Sequence[Any]], algebra: Algebra) -> list[list[Any]]:
-    """Every output of the graph, in the values of an algebra."""
+def walk(
+    graph: Graph, inputs: Sequence[Sequence[V | float]], algebra: Algebra[V]
+) -> list[list[V | float]]:
+    """Every output of the graph, as values of an algebra."""
     values: list[Any] = []
+    number: int
+    element: int
+    result: Any
     for i, (op, args, value) in enumerate(graph.nodes):
         given = [values[a] for a in args]
         match op:
             case "const":
                 result = value
             case "input":
-                result = inputs[value[0]][value[1]]
+                number, element = value
+                result = inputs[number][element]
             case "array":
-                result = inputs[value]
+                number = value
+                result = inputs[number]
             case "pack":
                 result = given
             case "pick":
@@ -65,7 +77,9 @@ def walk(graph: Graph, inputs: Sequence[Sequence[Any]], algebra: Algebra) -> lis
     return [[values[i] for i in indices] for _, indices in graph.outputs]
 
 
-def _unrolled(loop: LoopNode, args: list[Any], algebra: Algebra) -> list[Any]:
+def _unrolled(loop: LoopNode, args: list[Any], algebra: Algebra[Any]) -> list[Any]:
+    """The memory of a loop after its last round."""
+    which: int
     memory: list[Any] = [0.0] * loop.size
     arrays = len(args) - len(loop.start)
     for at, value in zip(loop.start, args[arrays:], strict=True):
@@ -83,23 +97,25 @@ def _unrolled(loop: LoopNode, args: list[Any], algebra: Algebra) -> list[Any]:
     return memory
 
 
-def is_truth(x: Any) -> bool:
-    """Is it a truth value (else a number)?"""
+def is_truth(x: object) -> bool:
+    """Whether a value is a truth value of SymPy, and not a number."""
     s = sympy()
     return isinstance(x, s.logic.boolalg.Boolean) and not isinstance(x, s.Expr)
 
 
 @once
 def meanings() -> dict[str, Callable[..., Any]]:
-    """What each operation of `OPS` is in SymPy. Comparisons give SymPy's truth values."""
+    """Each operation of `OPS` as a function on SymPy expressions, and `number`, which makes a truth
+    value a number. Comparisons give SymPy's truth values."""
     s = sympy()
 
-    def truths(*args: Any) -> bool:
+    def truths(*args: object) -> bool:
         return all(map(is_truth, args))
 
-    def where(condition: Any, a: Any, b: Any) -> Any:
+    def where(condition: object, *choices: object) -> Any:
+        a, b = map(number, choices)
         holds = condition if truths(condition) else s.Ne(condition, 0)
-        return s.Piecewise((number(a), holds), (number(b), True))
+        return s.Piecewise((a, holds), (b, True))
 
     def sub(a: Any, b: Any) -> Any:
         return s.Not(b) if a == 1 and truths(b) else number(a) - number(b)
@@ -107,15 +123,21 @@ def meanings() -> dict[str, Callable[..., Any]]:
     def number(x: Any) -> Any:
         return s.Piecewise((1, x), (0, True)) if truths(x) else x
 
+    def least(*args: object) -> Any:
+        return s.And(*args) if truths(*args) else s.Min(*map(number, args))
+
+    def greatest(*args: object) -> Any:
+        return s.Or(*args) if truths(*args) else s.Max(*map(number, args))
+
     def numbers(function: Callable[..., Any]) -> Callable[..., Any]:
         return lambda *args: function(*map(number, args))
 
     return {
-        "add": numbers(lambda a, b: a + b),
+        "add": numbers(operator.add),
         "sub": sub,
-        "mul": numbers(lambda a, b: a * b),
-        "div": numbers(lambda a, b: a / b),
-        "neg": numbers(lambda a: -a),
+        "mul": numbers(operator.mul),
+        "div": numbers(divided),
+        "neg": numbers(operator.neg),
         "sqrt": numbers(s.sqrt),
         "sin": numbers(s.sin),
         "cos": numbers(s.cos),
@@ -125,8 +147,8 @@ def meanings() -> dict[str, Callable[..., Any]]:
         "tanh": numbers(s.tanh),
         "abs": numbers(s.Abs),
         "floor": numbers(s.floor),
-        "min": lambda a, b: s.And(a, b) if truths(a, b) else s.Min(number(a), number(b)),
-        "max": lambda a, b: s.Or(a, b) if truths(a, b) else s.Max(number(a), number(b)),
+        "min": least,
+        "max": greatest,
         "less": numbers(s.Lt),
         "less_equal": numbers(s.Le),
         "equal": numbers(s.Eq),
@@ -135,10 +157,15 @@ def meanings() -> dict[str, Callable[..., Any]]:
     }
 
 
+def divided(a: Any, b: Any) -> Any:
+    """a / b."""
+    return a / b
+
+
 @once
 def tidy(x: float) -> Any:
-    """A constant as it was meant: a short fraction, perhaps of √2, √3 or π, if it is within
-    rounding of one; else the decimal number."""
+    """A constant as its author wrote it: a short fraction, perhaps times √2, √3 or π, if it is
+    within rounding of one; else the decimal number."""
     s = sympy()
     if not math.isfinite(x):
         return s.sympify(x)
@@ -154,13 +181,13 @@ def tidy(x: float) -> Any:
 
 
 def entered(args: Sequence[Any]) -> list[Any]:
-    """The args of an operation with its constants as SymPy's numbers."""
+    """The operands of an operation, with constants as numbers of SymPy."""
     return [tidy(a) if isinstance(a, float) else a for a in args]
 
 
 class Shared:
-    """Expressions in which whatever is used more than once has a name, as `sympy.cse` does it, and
-    none of those that are taken."""
+    """The algebra of SymPy expressions in which each value that is used more than once has a name,
+    as from `sympy.cse`. Names in `taken` are not used."""
 
     def __init__(self, taken: Iterable[str]) -> None:
         s, known = sympy(), set(taken)
@@ -173,7 +200,7 @@ class Shared:
         return meanings()[op](*entered(args))
 
     def shared(self, value: Any) -> Any:
-        """The name of a value, or the value where it is as short."""
+        """The name of a value, or the value itself if it is as short as a name."""
         s = sympy()
         if isinstance(value, float) or not isinstance(value, s.Expr) or _short(value):
             return value
@@ -183,9 +210,10 @@ class Shared:
 
     @property
     def definitions(self) -> list[tuple[Any, Any]]:
-        """Every name and what it stands for, in order."""
+        """Every name with its value, in the order of computation."""
         return [(name, value) for value, name in self.names.items()]
 
 
 def _short(value: Any) -> bool:
+    """Whether an expression is a symbol or a number, perhaps with a minus."""
     return value.is_Atom or (value.is_Mul and len(value.args) == 2 and value.args[0] == -1)

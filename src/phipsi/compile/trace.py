@@ -1,4 +1,4 @@
-"""Tracing: a hash-consed graph, folded while it is built from what is done to its nodes."""
+"""Tracing: building a hash-consed graph, simplified on the way, from operations on its nodes."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ import numpy as np
 
 from phipsi.compile import arrays, fold
 from phipsi.compile.graph import Graph, Instruction
-from phipsi.compile.node import Builder, Node, TraceError
+from phipsi.compile.node import Builder, Function, Node, TraceError
 from phipsi.compile.ops import OPS
 from phipsi.compile.verify import verified
+from phipsi.typing import Array, Real
 
 _RULES: dict[str, Callable[..., Node]] = {
     rule.__name__: rule
@@ -24,19 +25,19 @@ _RULES: dict[str, Callable[..., Node]] = {
 
 
 class Tracer(Builder):
-    """Builds one graph. Equal nodes are one node; arithmetic on constants is done at once."""
+    """Builds one graph. Equal nodes are one node, and arithmetic on constants is folded."""
 
     def __init__(self, outer: Builder | None = None) -> None:
         self.outer = outer
         self.inputs = []
         self.unfinished = []
         self.nodes: list[Node] = []
-        self.table: dict[Any, Node] = {}
+        self.table: dict[tuple[object, ...], Node] = {}
 
     def make(self, op: str, args: tuple[Node, ...] = (), value: Any = None) -> Node:
-        """The one node with this content."""
+        """The one node of this graph with this operation, operands and value."""
         if op in ("const", "input"):
-            key: Any = (op, value)
+            key: tuple[object, ...] = (op, value)
         elif op == "loop":
             key = (op, *(a.index for a in args), id(value))
         else:
@@ -47,19 +48,20 @@ class Tracer(Builder):
             self.nodes.append(node)
         return node
 
-    def lift(self, x: Any) -> Node:
+    def lift(self, x: Real) -> Node:
         """x as a node of this graph: a number becomes a constant, a node of an outer graph is
         captured."""
         if isinstance(x, Node):
             return x if x.tracer is self else self.capture(x)
-        return self.make("const", (), float(x) + 0.0)
+        number: Any = x  # `Node` is the only TracedReal
+        return self.make("const", (), float(number) + 0.0)
 
     def capture(self, x: Node) -> Node:
-        """A node of another trace, seen from this one."""
+        """A node of another trace as a node of this one."""
         raise TraceError("a traced value was kept and used in another trace")
 
-    def input(self, name: str, size: int) -> np.ndarray:
-        """A new input of `size` scalars."""
+    def input(self, name: str, size: int) -> Array:
+        """The `size` nodes of a new input."""
         self.inputs.append((name, size))
         k = len(self.inputs) - 1
         out = np.empty(size, object)
@@ -67,8 +69,8 @@ class Tracer(Builder):
             out[i] = self.make("input", (), (k, i))
         return out
 
-    def apply(self, op: str, *operands: Any) -> Node:
-        """The node of an operation without an algebraic rule of its own; folds constants."""
+    def apply(self, op: str, *operands: Real) -> Node:
+        """The node of an operation, by no other rule than to fold constants."""
         args = [self.lift(x) for x in operands]
         if all(a.op == "const" for a in args):
             return self.lift(_evaluate(op, args))
@@ -79,19 +81,21 @@ class Tracer(Builder):
         return self.make(op, tuple(args))
 
     def fold(self, rule: str, *operands: Node) -> Node:
-        """The node of an operator of Python, by its algebraic rule."""
+        """The node of a Python operator, simplified by its algebraic rule."""
         return _RULES[rule](*operands)
 
-    def call_ufunc(self, ufunc: Any, method: str, inputs: Any, kwargs: Any) -> Any:
-        """A ufunc of NumPy on nodes."""
+    def call_ufunc(
+        self, ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Real | Array:
+        """The result of a NumPy ufunc on nodes."""
         return arrays.call_ufunc(ufunc, method, inputs, kwargs)
 
-    def call_function(self, func: Any, args: Any, kwargs: Any) -> Any:
-        """Another function of NumPy on nodes."""
+    def call_function(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The result of a NumPy function that is not a ufunc, on nodes."""
         return arrays.call_function(func, args, kwargs)
 
-    def graph(self, outputs: Sequence[tuple[str, Sequence[Any]]]) -> Graph:
-        """Freeze: keep what the outputs need."""
+    def graph(self, outputs: Sequence[tuple[str, Sequence[Real]]]) -> Graph:
+        """The frozen graph of these outputs, without the nodes that none of them needs."""
         for finish in self.unfinished:
             finish()
         chosen = [(name, tuple(self.lift(x).index for x in values)) for name, values in outputs]

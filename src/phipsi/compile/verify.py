@@ -1,7 +1,7 @@
-"""The verifier: the rules that every graph keeps, and a check of them.
+"""The verifier: the invariants of graphs, and their check.
 
-With PHIPSI_VERIFY=1, as in the tests, every traced graph is checked, and what every pass makes of
-it: a pass that breaks a rule is found where it does, and not by wrong numbers of a backend.
+With PHIPSI_VERIFY=1, as in the tests, every graph is checked when it is traced and after each pass,
+so that a pass that breaks an invariant is found at once, and not by wrong numbers of a backend.
 """
 
 from __future__ import annotations
@@ -16,26 +16,27 @@ import numpy as np
 
 from phipsi.compile.graph import Case, Graph, LoopNode, MemoryPlace
 from phipsi.compile.ops import OPS, Op
+from phipsi.typing import Array
 
 
 class InvalidGraph(Exception):
-    """A graph that breaks a rule: a mistake of the compiler, not of its user."""
+    """A graph that breaks an invariant: a bug of the compiler, not a mistake of its user."""
 
 
 def switched_on() -> bool:
-    """Is PHIPSI_VERIFY set?"""
+    """Whether PHIPSI_VERIFY is set."""
     return os.environ.get("PHIPSI_VERIFY", "0") not in ("", "0")
 
 
 def verified(graph: Graph, stage: str) -> Graph:
-    """The graph, which `stage` has made, after a check where that is switched on."""
+    """The graph that the pass `stage` made, after a check if checks are switched on."""
     if switched_on():
         verify(graph, stage)
     return graph
 
 
 def verify(graph: Graph, stage: str) -> None:
-    """Check a graph; `stage` says in the error where it comes from."""
+    """Raise InvalidGraph if a graph breaks a rule; the error names the `stage` that made it."""
     for k, (name, size) in enumerate(graph.inputs):
         if not isinstance(name, str) or not _is_index(size):
             raise InvalidGraph(f"{stage}: input {k}: it must have a name and a size")
@@ -55,54 +56,55 @@ def verify(graph: Graph, stage: str) -> None:
 
 @dataclass
 class View:
-    """A node in its graph, as the rules see it; `elements` tells of every node before it which of
-    its elements have a value, None of a scalar."""
+    """A node in its graph, as the rules see it. `elements` has a mask for every earlier node that
+    is an array: which of its elements have a value; and None for a scalar."""
 
     graph: Graph
-    elements: list[np.ndarray | None] = field(default_factory=list)
+    elements: list[Array | None] = field(default_factory=list[Array | None])
     op: str = ""
     args: tuple[int, ...] = ()
     value: Any = None
     index: int = 0
 
     def scalars(self, nodes: Sequence[int]) -> bool:
-        """Are they all scalars?"""
+        """Whether all of the nodes are scalars."""
         return all([self.elements[n] is None for n in nodes])
 
-    def arrays(self, nodes: Sequence[int]) -> list[np.ndarray]:
-        """Those among the nodes that are arrays."""
+    def arrays(self, nodes: Sequence[int]) -> list[Array]:
+        """The masks of those nodes that are arrays."""
         return [e for e in map(self.elements.__getitem__, nodes) if e is not None]
 
     @property
     def split(self) -> int:
-        """How many operands of a loop are arrays."""
+        """The number of operands of a loop that are arrays; they come first."""
         return len(self.args) - len(self.value.start)
 
 
 class Rounds(NamedTuple):
-    """The rounds of one case of a loop, as the rules see them; `arrays` are what its places name:
-    for every element the first round after which it has a value."""
+    """The rounds of one case of a loop, as the rules see them. `arrays` has for each array that
+    places can name, by its number, the first round after which each of its elements has a value."""
 
     loop: LoopNode
     case: Case
-    rounds: np.ndarray
-    arrays: Mapping[int, np.ndarray]
+    rounds: Array
+    arrays: Mapping[int, Array]
 
     @property
     def places(self) -> tuple[MemoryPlace, ...]:
-        """All its places."""
+        """The places that are read, then those that are written."""
         return (*self.case.reads, *self.case.writes)
 
-    def addresses(self, place: MemoryPlace) -> np.ndarray:
-        """The element of a place in each of the rounds."""
+    def addresses(self, place: MemoryPlace) -> Array:
+        """The address of a place in each of the rounds."""
         return self.loop.indices[place.rows, self.rounds] + place.column
 
 
 Seen = TypeVar("Seen")
 
 
-class Rule(NamedTuple, Generic[Seen]):
-    """What must hold of a node, a loop or its rounds."""
+@dataclass(frozen=True)
+class Rule(Generic[Seen]):
+    """An invariant of nodes, loops or rounds, with its sentence in errors."""
 
     text: str
     holds: Callable[[Seen], bool]
@@ -112,24 +114,28 @@ class Rule(NamedTuple, Generic[Seen]):
 
 
 def _arity(op: Op) -> int:
-    """How many operands an operation takes, by its text in C."""
+    """The number of operands of an operation, counted in its C text."""
     names = {name for _, name, _, _ in Formatter().parse(op.c) if name}
     return 2 if op.infix else len(names & {"0", "1", "2"})
 
 
-def _is_index(x: Any) -> bool:
+def _is_index(x: object) -> bool:
     return isinstance(x, int) and not isinstance(x, bool) and x >= 0
 
 
 def _is_element(view: View) -> bool:
-    x, inputs = view.value, view.graph.inputs
-    if not (isinstance(x, tuple) and len(x) == 2 and all(map(_is_index, x))):
-        return False
-    return x[0] < len(inputs) and x[1] < inputs[x[0]][1]
+    """Whether the value of a node is an element of an input: (input, element)."""
+    inputs = view.graph.inputs
+    match view.value:
+        case (int() as number, int() as element) if isinstance(view.value, tuple):
+            known = _is_index(number) and _is_index(element) and number < len(inputs)
+            return known and element < inputs[number][1]
+        case _:
+            return False
 
 
 ARITY = {name: _arity(op) for name, op in OPS.items()}
-"""How many operands each operation takes."""
+"""The number of operands of each operation."""
 
 UNKNOWN: tuple[Rule[View], ...] = (Rule("it must be an operation that there is", lambda v: False),)
 EARLIER = Rule[View](
@@ -193,19 +199,21 @@ NODES: Mapping[str, tuple[Rule[View], ...]] = {
         ),
     ),
 }
-"""The rules of every kind of node, each relying on those before it."""
+"""The rules of every kind of node; a rule may rely on those before it."""
 
 
-def _elements(view: View, where: str) -> np.ndarray | None:
-    """Which elements of a node have a value; None of a scalar."""
+def _elements(view: View, where: str) -> Array | None:
+    """A mask of the elements of a node that have a value; None for a scalar."""
     match view.op:
         case "array":
-            return np.ones(view.graph.inputs[view.value][1], bool)
+            number: int = view.value
+            return np.ones(view.graph.inputs[number][1], bool)
         case "pack":
             return np.ones(len(view.args), bool)
         case "loop":
             return _after(view.value, view.arrays(view.args[: view.split]), where)
-    return None
+        case _:
+            return None
 
 
 # ---- loops ---------------------------------------------------------------------------------------
@@ -239,7 +247,7 @@ LOOPS: tuple[Rule[LoopNode], ...] = (
 
 
 def _is_apart(x: Rounds) -> bool:
-    """Are places of different columns different elements in each round?"""
+    """Whether places with different columns are different elements in each round."""
     places = [p for p in x.places if p.array == 0]
     if not places:
         return True
@@ -251,12 +259,13 @@ def _is_apart(x: Rounds) -> bool:
 
 
 def _is_within(x: Rounds, place: MemoryPlace) -> bool:
+    """Whether all addresses of a place are within its array."""
     at, size = x.addresses(place), len(x.arrays[place.array])
     return not at.size or bool(at.min() >= 0 and at.max() < size)
 
 
 def _is_known(x: Rounds) -> bool:
-    """Has what a round reads, or adds to, been given a value before the round?"""
+    """Whether every element that a round reads or adds to has a value before the round."""
     read = (*x.case.reads, *(p for p in x.case.writes if p.add))
     return all(bool((x.arrays[p.array][x.addresses(p)] < x.rounds).all()) for p in read)
 
@@ -286,14 +295,15 @@ ROUNDS: tuple[Rule[Rounds], ...] = (
     ),
     Rule("places with different columns must not meet in a round", _is_apart),
 )
-"""The rules of the places of one case of a loop, each relying on those before it."""
+"""The rules of the places of one case of a loop; a rule may rely on those before it."""
 
 KNOWN = Rule("what it reads, or adds to, must have a value before the round", _is_known)
-"""The rule of the memory of a loop, which is known from the places of all cases."""
+"""The rule of the elements that have no value: it needs the places of all cases of a loop."""
 
 
-def _after(loop: LoopNode, operands: list[np.ndarray], where: str) -> np.ndarray:
-    """Check a loop over these arrays; which elements of its memory have a value after it."""
+def _after(loop: LoopNode, operands: list[Array], where: str) -> Array:
+    """Check a loop. Returns a mask of the elements of its memory that have a value afterwards,
+    given such masks of the arrays it reads."""
     for rule in LOOPS:
         if not rule.holds(loop):
             raise InvalidGraph(f"{where}: {rule.text}")

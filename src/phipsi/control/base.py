@@ -1,12 +1,13 @@
-"""Controllers of the base of a free-flyer: thrusters with a dead band, reaction wheels.
+"""Controllers of the base of a free-flyer: thrusters with a dead band, and reaction wheels.
 
-Each returns joint forces and the freedoms that it leaves to others (`active`), so that it can
-assist a controller of the arm: see `assisted`.
+Each returns joint forces and `active`, the freedoms that it leaves to other controllers, so that it
+can assist a controller of the arm: see `assisted`.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Annotated, NamedTuple, TypedDict
 
 import numpy as np
 
@@ -14,11 +15,23 @@ from phipsi.algorithms import frame_pose
 from phipsi.algorithms.under_actuated import as_mask
 from phipsi.compile import linalg, where
 from phipsi.control.gains import Gain, controller
-from phipsi.control.tasks import pose_error
-from phipsi.model import ModelError, Robot
+from phipsi.control.tasks import arrays, length, pose_error
+from phipsi.model import Hinge, ModelError, Robot
+from phipsi.typing import (
+    Array,
+    ArrayLike,
+    ConfigurationLike,
+    JointVector,
+    JointVectorLike,
+    MaskLike,
+    PoseLike,
+    Scalar,
+    ScalarLike,
+    SpatialVector,
+)
 
 MEMORY = 8
-"""How much thrusters remember: −1, 0 or 1 of six axes, impulses [N·m·s, N·s]."""
+"""Length of the memory of thrusters: −1, 0 or 1 for six axes, two impulses [N·m·s, N·s]."""
 JETS = {
     "moment": Gain(3),
     "force": Gain(3, zero=True),
@@ -27,50 +40,115 @@ JETS = {
     "lead": Gain(zero=True),
     "release": Gain(zero=True, most=1.0),
 }
+WHEELS = {"wheel_stiffness": Gain(), "wheel_damping": Gain()}
 
 
-def _hinge(what: str, robot: Robot, base: str) -> Any:
+def _hinge(what: str, robot: Robot, base: str) -> Hinge:
+    """The free hinge of a base; `what` is the controller in the error."""
     hinge = robot.hinge(base)
     if hinge.kind.name != "free":
         raise ModelError(f"{what}: hinge {base!r} of robot {robot.name!r} is not free to float")
     return hinge
 
 
-@controller(
-    gains=JETS,
-    shapes={"dt": (), "memory": (MEMORY,), "base_pose": (4, 4), "active": ("nv",)},
-    masks=("active",),
-)
+class ThrusterControl(TypedDict):
+    """Result of `thrusters`."""
+
+    tau: JointVector
+    """(…, nv) [N·m or N]."""
+    memory: Annotated[Array, "8"]
+    """(…, 8), to be passed to the next step."""
+    firing: SpatialVector
+    """(…, 6): −1, 0 or 1 for each axis [moment; force]."""
+    impulse: Annotated[Array, "2"]
+    """(…, 2) angular and linear impulse spent so far [N·m·s, N·s]."""
+    active: JointVector
+    """(…, nv) the given `active` as numbers 1 and 0."""
+
+
+@controller(gains=JETS)
 def thrusters(
     robot: Robot,
-    dt: Any,
-    q: Any,
-    v: Any,
-    active: Any,
-    memory: Any,
+    dt: ScalarLike,
+    q: ConfigurationLike,
+    v: JointVectorLike,
+    active: MaskLike,
+    memory: Annotated[ArrayLike, "8"],
     *,
-    base_pose: Any = None,
+    base_pose: PoseLike | None = None,
     base: str = "base",
-    moment: Any = 5.0,
-    force: Any = 20.0,
-    attitude_band: Any = 0.02,
-    position_band: Any = 0.05,
-    lead: Any = 2.0,
-    release: Any = 0.2,
-) -> dict[str, Any]:
+    moment: ArrayLike = 5.0,
+    force: ArrayLike = 20.0,
+    attitude_band: ScalarLike = 0.02,
+    position_band: ScalarLike = 0.05,
+    lead: ScalarLike = 2.0,
+    release: ScalarLike = 0.2,
+) -> ThrusterControl:
     """Thrusters of the base: off within a dead band, full on beyond it, with hysteresis.
 
-    Along each of six axes of the base, σ = e − T ė with the error e to `base_pose` (None: the
-    world's axes and origin), in its own axes, and the `lead` time T [s]: fires towards it where
-    |σ| exceeds `attitude_band` [rad] or `position_band` [m], until it falls below `release` times
-    that. `moment` [N·m] and `force` [N] are their strength, a number or one per axis (force 0: none
-    that push). `memory` (8,), zeros at first, holds what fires and the impulses spent; what it
-    says fires is what acts for the step `dt` [s], so that all stages of a step agree and
-    decisions take effect one step later.
+    Along each of the six axes of the base, σ = e − T ė, with the error e to `base_pose` in the
+    axes of the base and the `lead` time T. A thruster starts to fire towards the target where |σ|
+    exceeds the band of its axis, and stops where |σ| falls below `release` times the band. The
+    memory says which thrusters fire during the step `dt`: all stages of a step agree, and a
+    decision takes effect one step later.
 
-    Returns tau (nv,), memory, `firing` (6,) (−1, 0, 1), `impulse` (2,) [N·m·s, N·s] spent so far,
-    and `active` as given.
+    Parameters
+    ----------
+    robot
+        The robot.
+    dt : (…)
+        Time step [s].
+    q : (…, nq)
+        Configuration.
+    v : (…, nv)
+        Joint velocities [rad/s or m/s].
+    active : (…, nv) bool or names of hinges
+        Freedoms that other controllers drive; returned unchanged, as numbers.
+    memory : (…, 8)
+        Which thrusters fire (6) and the impulses spent (2); zeros at the start, later the `memory`
+        of the last result.
+    base_pose : (…, 4, 4), optional
+        Desired pose of the base; by default the axes and origin of the world.
+    base
+        Name of the free hinge of the base.
+    moment : number or (3,)
+        Strength of thrusters that turn [N·m], one number or one per axis of the base.
+    force : number or (3,)
+        Strength of thrusters that push [N]; 0: there are none.
+    attitude_band : ()
+        Half the width of the dead band of σ about each axis [rad].
+    position_band : ()
+        Half the width of the dead band of σ along each axis [m].
+    lead : ()
+        Lead time T ≥ 0 [s].
+    release : ()
+        Part of the band below which a thruster stops, between 0 and 1.
+
+    Returns
+    -------
+    ThrusterControl
+        Dictionary of `tau` (…, nv) [N·m or N], `memory` (…, 8), `firing` (…, 6) with −1, 0 or 1,
+        `impulse` (…, 2) [N·m·s, N·s] spent so far, and `active` (…, nv).
+
+    Raises
+    ------
+    ModelError
+        If the hinge `base` is not free.
+
+    Examples
+    --------
+    >>> import numpy as np, phipsi as pp
+    >>> from phipsi.control import thrusters
+    >>> robot = pp.robots.space_arm()
+    >>> q, v = robot.neutral(), np.zeros(robot.nv)
+    >>> q[0] = 0.2  # the base is 0.2 m away from the origin, along x
+    >>> out = thrusters(robot, 0.1, q, v, robot.driven, memory=np.zeros(8))
+    >>> out = thrusters(robot, 0.1, q, v, robot.driven, memory=out["memory"])
+    >>> out["tau"][:6] + 0.0
+    array([  0.,   0.,   0., -20.,   0.,   0.])
     """
+    memory, v, moment, force = arrays(memory, v, moment, force)
+    attitude_band, position_band, release = arrays(attitude_band, position_band, release)
     hinge = _hinge("thrusters", robot, base)
     pose = frame_pose(robot, q, hinge.child)
     e = pose_error(pose, np.eye(4) if base_pose is None else base_pose)
@@ -95,32 +173,81 @@ def thrusters(
     }
 
 
-@controller(
-    gains={"wheel_stiffness": Gain(), "wheel_damping": Gain()},
-    shapes={"base_pose": (4, 4), "active": ("nv",)},
-    static=("wheels",),
-    masks=("active",),
-)
+class WheelControl(TypedDict):
+    """Result of `wheel_attitude_hold`."""
+
+    tau: JointVector
+    """(…, nv) [N·m or N]."""
+    base_attitude_error: Scalar
+    """Length of the rotation vector of the error [rad]."""
+    active: JointVector
+    """(…, nv) the given `active` as numbers 1 and 0, with 0 for the wheels."""
+
+
+@controller(gains=WHEELS, static=("wheels",))
 def wheel_attitude_hold(
     robot: Robot,
-    q: Any,
-    v: Any,
-    active: Any,
+    q: ConfigurationLike,
+    v: JointVectorLike,
+    active: MaskLike,
     *,
-    base_pose: Any = None,
+    base_pose: PoseLike | None = None,
     base: str = "base",
-    wheels: Any = ("wheel_x", "wheel_y", "wheel_z"),
-    wheel_stiffness: Any = 2.0,
-    wheel_damping: Any = 20.0,
-) -> dict[str, Any]:
-    """T_w = −U⁺(k R*log(R_dR*) − b ω): reaction wheels with axes U (3, n) hold the attitude of the
-    base they turn in.
+    wheels: str | Sequence[str] = ("wheel_x", "wheel_y", "wheel_z"),
+    wheel_stiffness: ScalarLike = 2.0,
+    wheel_damping: ScalarLike = 20.0,
+) -> WheelControl:
+    """Reaction wheels that hold the attitude of the base: T_w = −U⁺(k R*log(R_dR*) − b ω).
 
-    `wheel_stiffness` k [N·m/rad], `wheel_damping` b [N·m·s/rad]; `wheels` are the names of their
-    hinges, revolute or continuous, at least three whose axes are not in one plane; more of them
-    share the moment by least squares. Returns tau (nv,), base_attitude_error [rad], and `active`
-    less those that turn wheels.
+    U (3, n) are the axes of the wheels in the base; more than three wheels share the moment by
+    least squares.
+
+    Parameters
+    ----------
+    robot
+        The robot.
+    q : (…, nq)
+        Configuration.
+    v : (…, nv)
+        Joint velocities [rad/s or m/s].
+    active : (…, nv) bool or names of hinges
+        Freedoms that may be driven; those of the wheels are taken out of the result.
+    base_pose : (…, 4, 4), optional
+        Pose whose attitude R_d the base shall keep; by default the axes of the world.
+    base
+        Name of the free hinge of the base.
+    wheels
+        Names of the hinges of the wheels, revolute or continuous, at least three whose axes are
+        not in one plane.
+    wheel_stiffness : ()
+        k, positive [N·m/rad].
+    wheel_damping : ()
+        b, positive [N·m·s/rad].
+
+    Returns
+    -------
+    WheelControl
+        Dictionary of `tau` (…, nv) [N·m or N], zero for all but wheels, `base_attitude_error` (…)
+        [rad], and `active` (…, nv) without the wheels.
+
+    Raises
+    ------
+    ModelError
+        If the hinge `base` is not free, if a hinge is no wheel that turns in the base, or if the
+        axes of the wheels are in one plane.
+
+    Examples
+    --------
+    >>> import numpy as np, phipsi as pp
+    >>> from phipsi.control import wheel_attitude_hold
+    >>> robot = pp.robots.space_arm(wheels=True)
+    >>> q, v = robot.neutral(), np.zeros(robot.nv)
+    >>> v[:3] = (0.1, 0.0, 0.0)  # the base turns about x
+    >>> tau = wheel_attitude_hold(robot, q, v, robot.driven, wheel_damping=20.0)["tau"]
+    >>> float(tau[robot.hinge("wheel_x").v][0])
+    2.0
     """
+    (v,) = arrays(v)
     hinge = _hinge("wheel_attitude_hold", robot, base)
     spinning, U = _wheels(robot, hinge.child, wheels)
     pose = frame_pose(robot, q, hinge.child)
@@ -132,13 +259,22 @@ def wheel_attitude_hold(
     left = np.where(np.isin(np.arange(robot.nv), spinning), 0.0, 1.0)
     return {
         "tau": tau,
-        "base_attitude_error": np.linalg.norm(e[:3]),
+        "base_attitude_error": length(e[:3]),
         "active": left * where(as_mask(robot, active), 1.0, 0.0),
     }
 
 
-def _wheels(robot: Robot, body: str, names: Any) -> tuple[np.ndarray, np.ndarray]:
-    """The freedoms of wheels, and their axes in the base (3, n)."""
+class Wheels(NamedTuple):
+    """The reaction wheels of a base."""
+
+    freedoms: Array
+    """(n,) indices of their joint velocities."""
+    axes: Array
+    """(3, n) in the base."""
+
+
+def _wheels(robot: Robot, body: str, names: str | Sequence[str]) -> Wheels:
+    """The wheels of these names, which turn in the body."""
     hinges = [robot.hinge(name) for name in ((names,) if isinstance(names, str) else names)]
     for h in hinges:
         if h.kind.nv != 1 or h.parent != body or h.kind.name not in ("revolute", "continuous"):
@@ -153,4 +289,4 @@ def _wheels(robot: Robot, body: str, names: Any) -> tuple[np.ndarray, np.ndarray
             f"wheel_attitude_hold: the axes of {len(hinges)} wheels of robot {robot.name!r} do not "
             "span all directions; it takes three that are not in one plane"
         )
-    return np.array([h.v.start for h in hinges]), U
+    return Wheels(np.array([h.v.start for h in hinges]), U)

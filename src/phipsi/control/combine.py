@@ -1,4 +1,4 @@
-"""Controllers made of controllers: on a path, and with help for the base."""
+"""Controllers made of others: with a target on a path, and with help for the base."""
 
 from __future__ import annotations
 
@@ -8,45 +8,57 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
+from phipsi.control.composition import TARGETS, Part, PathInputs, Turn, act_in_turn, path_kind
 from phipsi.control.gains import Gain
-from phipsi.control.paths import joint_path, pose_path
 from phipsi.model import Robot
 from phipsi.programs import ROBOT, Parameter, Program
-
-POSE: tuple[str, ...] = ("pose", "velocity", "acceleration")
-JOINTS: tuple[str, ...] = ("target", "rate", "acceleration")
+from phipsi.typing import Array, Scalar
 
 
 @lru_cache(maxsize=64)
 def on_path(controller: Program[..., Any]) -> Program[..., Any]:
-    """The controller, its target moving from `start` to `goal` within `duration` [s] and staying
-    there: along `pose_path` if it controls a pose, along `joint_path` if a configuration.
+    """The controller with a target that moves along a path.
 
-    Its parameters `start`, `goal` and `duration` take the place of the target's.
+    The target moves from `start` to `goal` within `duration` [s] and stays there: along `pose_path`
+    if the controller controls a pose, along `joint_path` if it controls a configuration. The
+    parameters `start`, `goal` and `duration` take the place of the target and its derivatives.
 
+    Parameters
+    ----------
+    controller
+        A program with a parameter `pose` (4, 4) or `target` (nq,).
+
+    Returns
+    -------
+    Program
+        The controller with the parameters t, start, goal, duration, and its others.
+
+    Raises
+    ------
+    TypeError
+        The controller is no program, or has no target.
+
+    Examples
+    --------
     >>> from phipsi.control import on_path, resolved_acceleration
     >>> on_path(resolved_acceleration).name
     'resolved_acceleration_on_path'
     """
     if not isinstance(controller, Program):
         raise TypeError(f"on_path: {controller!r} is no program; decorate it with @pp.program")
-    names = next((n for n in (POSE, JOINTS) if n[0] in controller.parameters), None)
-    if names is None:
+    kind = path_kind(controller)
+    if kind is None:
         raise TypeError(f"on_path: {controller.name} has no target that could move")
-    taken = [n for n in names if n in controller.parameters]
+    part = Part(controller.name, controller, path=kind)
 
-    def law(robot: Robot, t: Any, start: Any, goal: Any, duration: Any, **others: Any) -> Any:
-        path = (
-            pose_path(t, duration, start, goal)
-            if names is POSE
-            else joint_path(robot, t, duration, start, goal)
-        )
-        target = dict(zip(names, path, strict=True))
-        if "t" in controller.parameters:
-            others["t"] = t
-        return controller(robot, **{n: target[n] for n in taken}, **others)
+    def control(
+        robot: Robot, t: Scalar, start: Array, goal: Array, duration: Scalar, **others: Any
+    ) -> Any:
+        given = {**others, "t": t} if part.takes("t") else others
+        targets = part.targets(robot, PathInputs(t, duration, start, goal))
+        return controller(robot, **targets, **given)
 
-    ends = (4, 4) if names is POSE else ("nq",)
+    ends = (4, 4) if kind == "pose" else ("nq",)
     path = (
         Parameter("t", ()),
         Parameter("start", ends),
@@ -55,17 +67,38 @@ def on_path(controller: Program[..., Any]) -> Program[..., Any]:
     )
     parameters = {p.name: p for p in path}
     for name, p in controller.parameters.items():
-        if name not in names:
+        if name not in TARGETS[kind]:
             parameters[name] = replace(parameters.get(name, p), default=p.default)
-    return _made(law, f"{controller.name}_on_path", [controller], parameters)
+    return _made(control, f"{controller.name}_on_path", [controller], parameters)
 
 
 @lru_cache(maxsize=64)
 def assisted(controller: Program[..., Any], by: Program[..., Any]) -> Program[..., Any]:
-    """The controller of an arm together with one of its base, `by` thrusters or wheels: what those
-    do is known to the arm, and the freedoms that they drive are not the arm's. What is assisted can
-    be assisted again.
+    """The controller of an arm together with a controller of its base: thrusters or wheels.
 
+    The controller of the arm knows the joint forces of the other, and does not use the freedoms
+    that the other drives. The result can be assisted again.
+
+    Parameters
+    ----------
+    controller
+        The controller of the arm, with parameters `active` and `tau`.
+    by
+        The controller of the base, such as `thrusters` or `wheel_attitude_hold`.
+
+    Returns
+    -------
+    Program
+        A controller with the parameters of both; those of the same name are one.
+
+    Raises
+    ------
+    TypeError
+        The controller of the arm takes no `active` or `tau`, both have a memory, or parameters of
+        the same name have different defaults.
+
+    Examples
+    --------
     >>> from phipsi.control import assisted, reaction_mode, thrusters
     >>> assisted(reaction_mode, thrusters).name
     'reaction_mode_with_thrusters'
@@ -82,19 +115,20 @@ def assisted(controller: Program[..., Any], by: Program[..., Any]) -> Program[..
         if by.parameters[name].default != controller.parameters[name].default:
             raise TypeError(f"assisted: {controller.name} and {by.name} differ in {name!r}")
 
-    def law(robot: Robot, **given: Any) -> Any:
-        aid = by(robot, **{n: given[n] for n in by.parameters})
-        known = aid["tau"] if given["tau"] is None else aid["tau"] + given["tau"]
-        own = {n: given[n] for n in controller.parameters}
-        out = controller(robot, **{**own, "active": aid["active"], "tau": known})
-        told = {n: x for n, x in aid.items() if n != "active"}
-        return {**told, **out, "tau": out["tau"] + aid["tau"]}
+    parts = (Part(by.name, by), Part(controller.name, controller))
 
-    return _made(law, f"{controller.name}_with_{by.name}", [by, controller], both)
+    def control(robot: Robot, **given: Any) -> dict[str, Any]:
+        own = {n: x for n, x in given.items() if n not in ("active", "tau")}
+        turns = (Turn(part, {n: x for n, x in own.items() if part.takes(n)}) for part in parts)
+        tau, (aid, out) = act_in_turn(robot, turns, {"active": given["active"]}, given["tau"])
+        aid.pop("active", None)
+        return {"tau": tau, **aid, **out}
+
+    return _made(control, f"{controller.name}_with_{by.name}", [by, controller], both)
 
 
 def _made(
-    law: Callable[..., Any],
+    function: Callable[..., Any],
     name: str,
     parts: list[Program[..., Any]],
     parameters: Mapping[str, Parameter],
@@ -102,4 +136,4 @@ def _made(
     """A program of that name and those parameters, with the documentation of its parts."""
     own = [replace(p, keyword_only=True, positional_only=False) for p in parameters.values()]
     doc = "\n\n".join(f"{p.name}: {inspect.getdoc(p)}" for p in parts)
-    return Program(law, [ROBOT, *own], name=name, doc=doc)
+    return Program(function, [ROBOT, *own], name=name, doc=doc)

@@ -1,11 +1,9 @@
 """Joint space: every driven freedom has its own target.
 
-Errors are displacements on the configuration manifold, `robot.difference(q, target)`, (nv,).
+Errors are displacements on the configuration manifold, e = `robot.difference(q, target)`, (nv,).
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 
@@ -16,53 +14,127 @@ from phipsi.algorithms import (
     mass_matrix_product,
 )
 from phipsi.control.gains import NONNEGATIVE, POSITIVE, controller
-from phipsi.control.tasks import known_forces, split
+from phipsi.control.tasks import arrays, known_forces, split
 from phipsi.model import Robot
+from phipsi.typing import ArrayLike, ConfigurationLike, JointVector, JointVectorLike, MaskLike
 
 SPRING = {"stiffness": POSITIVE, "damping": NONNEGATIVE}
-COURSE = {"target": ("nq",), "rate": ("nv",), "acceleration": ("nv",)}
-MASKS = {"active": ("nv",), "locked": ("nv",)}
 
 
-@controller(gains=SPRING, shapes=COURSE)
+@controller(gains=SPRING)
 def pd_gravity(
-    robot: Robot, q: Any, v: Any, target: Any, *, stiffness: Any = 100.0, damping: Any = 20.0
-) -> Any:
-    """T = K e − B v + g(q): springs and dampers to a fixed target, gravity carried (Takegaki &
-    Arimoto 1981).
+    robot: Robot,
+    q: ConfigurationLike,
+    v: JointVectorLike,
+    target: ConfigurationLike,
+    *,
+    stiffness: ArrayLike = 100.0,
+    damping: ArrayLike = 20.0,
+) -> JointVector:
+    """Springs and dampers to a fixed target, with gravity compensated: T = K e − B v + g(q).
 
-    `stiffness` [N·m/rad or N/m] and `damping` are numbers, or one per freedom. Returns tau
-    (…, nv) [N·m or N]. Cost O(N).
+    Takegaki & Arimoto 1981. Cost O(N).
+
+    Parameters
+    ----------
+    robot
+        The robot.
+    q : (…, nq)
+        Configuration.
+    v : (…, nv)
+        Joint velocities [rad/s or m/s].
+    target : (…, nq)
+        Desired configuration.
+    stiffness : number or (nv,)
+        K, positive [N·m/rad or N/m].
+    damping : number or (nv,)
+        B ≥ 0 [N·m·s/rad or N·s/m].
+
+    Returns
+    -------
+    (…, nv)
+        Joint forces [N·m or N].
+
+    Examples
+    --------
+    >>> import numpy as np, phipsi as pp
+    >>> from phipsi.control import pd_gravity
+    >>> robot = pp.robots.double_pendulum()
+    >>> q = [0.3, -0.5]
+    >>> tau = pd_gravity(robot, q, [0.0, 0.0], target=[0.4, -0.5], stiffness=100.0)
+    >>> (tau - pp.gravity_force(robot, q)).round(9) + 0.0
+    array([10.,  0.])
     """
+    v, stiffness, damping = arrays(v, stiffness, damping)
     return stiffness * robot.difference(q, target) - damping * v + gravity_force(robot, q)
 
 
-@controller(gains=SPRING, shapes={**COURSE, **MASKS}, masks=tuple(MASKS))
+@controller(gains=SPRING)
 def computed_torque(
     robot: Robot,
-    q: Any,
-    v: Any,
-    target: Any,
-    rate: Any = None,
-    acceleration: Any = None,
+    q: ConfigurationLike,
+    v: JointVectorLike,
+    target: ConfigurationLike,
+    rate: JointVectorLike | None = None,
+    acceleration: JointVectorLike | None = None,
     *,
-    active: Any = None,
-    locked: Any = None,
-    tau: Any = None,
-    stiffness: Any = 100.0,
-    damping: Any = 20.0,
+    active: MaskLike | None = None,
+    locked: MaskLike | None = None,
+    tau: JointVectorLike | None = None,
+    stiffness: ArrayLike = 100.0,
+    damping: ArrayLike = 20.0,
     passive: bool = True,
-) -> Any:
-    """T = 𝓜(q)(β̇_d + B(β_d − β) + K e) + C(q, β): the error obeys ë + Bė + Ke = 0 (for freedoms
-    that are rates of coordinates exactly).
+) -> JointVector:
+    """Feedback linearization of the joints: T = 𝓜(q)(β̇_d + B(β_d − β) + K e) + C(q, β).
 
-    `target` (nq,), `rate` and `acceleration` (nv,) or None for zero; `stiffness` [1/s²] and
-    `damping` [1/s] are numbers, or one per freedom. With `active` (nv,) the driven freedoms alone
-    follow their targets while the others yield, T_a = S_aaβ̇_a + … by hybrid dynamics ([UA] (5.4)):
-    joints of a free-flyer, or of a snake with springs in it; `locked` and `tau` as in
-    `resolved_acceleration`. Springs, dampers and friction of the robot are cancelled if `passive`.
-    Returns tau (…, nv) [N·m or N]. Cost O(N).
+    The error obeys ë + Bė + Ke = 0 (exactly for freedoms whose velocities are rates of
+    coordinates). With `active` the driven freedoms alone follow their targets while the others
+    yield, T_a = S_aaβ̇_a + … by hybrid dynamics ([UA] (5.4)): joints of a free-flyer, or of a snake
+    with springs in it. Cost O(N).
+
+    Parameters
+    ----------
+    robot
+        The robot.
+    q : (…, nq)
+        Configuration.
+    v : (…, nv)
+        Joint velocities β [rad/s or m/s].
+    target : (…, nq)
+        Desired configuration.
+    rate : (…, nv), optional
+        Desired velocities β_d [rad/s or m/s]; zero by default.
+    acceleration : (…, nv), optional
+        Desired accelerations β̇_d [rad/s² or m/s²]; zero by default.
+    active : (…, nv) bool or names of hinges, optional
+        The driven freedoms; all by default.
+    locked : (…, nv) bool or names of hinges, optional
+        Freedoms held by their brakes; none by default.
+    tau : (…, nv), optional
+        Known forces of freedoms that are not driven [N·m or N]; zero by default.
+    stiffness : number or (nv,)
+        K, positive [1/s²].
+    damping : number or (nv,)
+        B ≥ 0 [1/s].
+    passive
+        Whether springs, dampers and friction of the robot are cancelled.
+
+    Returns
+    -------
+    (…, nv)
+        Joint forces of the driven freedoms [N·m or N], zero elsewhere.
+
+    Examples
+    --------
+    >>> import phipsi as pp
+    >>> from phipsi.control import computed_torque
+    >>> robot = pp.robots.double_pendulum()
+    >>> q, v = [0.3, -0.5], [1.0, 2.0]
+    >>> tau = computed_torque(robot, q, v, target=q, rate=v, acceleration=[3.0, 4.0])
+    >>> pp.forward_dynamics(robot, q, v, tau).round(9)
+    array([3., 4.])
     """
+    v, stiffness, damping = arrays(v, stiffness, damping)
     ahead = stiffness * robot.difference(q, target)
     ahead = ahead - damping * (v if rate is None else v - rate)
     ahead = ahead if acceleration is None else ahead + acceleration
@@ -71,28 +143,62 @@ def computed_torque(
     return driven * (hybrid_dynamics(robot, q, v, known, driven * ahead, held).tau - known)
 
 
-@controller(gains={"stiffness": POSITIVE, "damping": POSITIVE}, shapes=COURSE)
+@controller(gains={"stiffness": POSITIVE, "damping": POSITIVE})
 def passivity_based(
     robot: Robot,
-    q: Any,
-    v: Any,
-    target: Any,
-    rate: Any = None,
-    acceleration: Any = None,
+    q: ConfigurationLike,
+    v: JointVectorLike,
+    target: ConfigurationLike,
+    rate: JointVectorLike | None = None,
+    acceleration: JointVectorLike | None = None,
     *,
-    stiffness: Any = 5.0,
-    damping: Any = 20.0,
+    stiffness: ArrayLike = 5.0,
+    damping: ArrayLike = 20.0,
     passive: bool = True,
-) -> Any:
-    """T = 𝓜β̇_r + C(q, β)β_r + g − K s, β_r = β_d + Λe, s = β − β_r (Slotine & Li 1987; the bilinear
-    Coriolis product of [SOA] 6).
+) -> JointVector:
+    """Tracking that cancels gravity alone: T = 𝓜β̇_r + C(q, β)β_r + g − K s.
 
-    𝓜̇ − 2C is skew, so ½s*𝓜s falls at the rate s*Ks: nothing is cancelled but gravity. `stiffness`
-    Λ [1/s] is a number, or one per freedom, `damping` K likewise [N·m·s/rad or N·s/m]; others as in
-    `computed_torque`. Returns tau (…, nv) [N·m or N]. Cost O(N).
+    β_r = β_d + Λe and s = β − β_r (Slotine & Li 1987, with the bilinear Coriolis product of
+    [SOA] 6). 𝓜̇ − 2C is skew, so that ½s*𝓜s falls at the rate s*Ks. Cost O(N).
+
+    Parameters
+    ----------
+    robot
+        The robot.
+    q : (…, nq)
+        Configuration.
+    v : (…, nv)
+        Joint velocities β [rad/s or m/s].
+    target : (…, nq)
+        Desired configuration.
+    rate : (…, nv), optional
+        Desired velocities β_d [rad/s or m/s]; zero by default.
+    acceleration : (…, nv), optional
+        Desired accelerations β̇_d [rad/s² or m/s²]; zero by default.
+    stiffness : number or (nv,)
+        Λ, positive [1/s].
+    damping : number or (nv,)
+        K, positive [N·m·s/rad or N·s/m].
+    passive
+        Whether springs, dampers and friction of the robot are cancelled.
+
+    Returns
+    -------
+    (…, nv)
+        Joint forces [N·m or N].
+
+    Examples
+    --------
+    >>> import numpy as np, phipsi as pp
+    >>> from phipsi.control import passivity_based
+    >>> robot = pp.robots.double_pendulum()
+    >>> q, v, a = [0.3, -0.5], [1.0, 2.0], [3.0, 4.0]
+    >>> tau = passivity_based(robot, q, v, target=q, rate=v, acceleration=a)  # no error
+    >>> np.allclose(tau, pp.inverse_dynamics(robot, q, v, a))
+    True
     """
-    zero = np.zeros(robot.nv)
-    rate = zero if rate is None else rate
+    v, stiffness, damping = arrays(v, stiffness, damping)
+    (rate,) = arrays(np.zeros(robot.nv) if rate is None else rate)
     ahead = stiffness * (rate - v)
     ahead = ahead if acceleration is None else ahead + acceleration
     reference = rate + stiffness * robot.difference(q, target)

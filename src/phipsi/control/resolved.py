@@ -1,9 +1,7 @@
-"""Resolved motion with the generalized Jacobian: arms on bases that yield, whatever still drives
-them ([UA] 6.2)."""
+"""Resolved motion with the generalized Jacobian: arms on bases that yield, whichever joints are
+still driven ([UA] 6.2)."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 
@@ -15,8 +13,9 @@ from phipsi.algorithms import (
 )
 from phipsi.control.gains import Gain, controller
 from phipsi.control.tasks import (
-    SHAPES,
     TRACKING,
+    FrameControl,
+    Rows,
     clearance,
     damped,
     pose_error,
@@ -27,83 +26,171 @@ from phipsi.control.tasks import (
     task,
 )
 from phipsi.model import Robot
+from phipsi.typing import (
+    ArrayLike,
+    ConfigurationLike,
+    JointVector,
+    JointVectorLike,
+    MaskLike,
+    PoseLike,
+    ScalarLike,
+    SpatialVectorLike,
+)
 
 
-@controller(gains=TRACKING, shapes=SHAPES, masks=("active", "locked"))
+@controller(gains=TRACKING)
 def resolved_acceleration(
     robot: Robot,
-    q: Any,
-    v: Any,
-    active: Any,
-    pose: Any,
-    velocity: Any = None,
-    acceleration: Any = None,
+    q: ConfigurationLike,
+    v: JointVectorLike,
+    active: MaskLike,
+    pose: PoseLike,
+    velocity: SpatialVectorLike | None = None,
+    acceleration: SpatialVectorLike | None = None,
     *,
-    locked: Any = None,
-    tau: Any = None,
+    locked: MaskLike | None = None,
+    tau: JointVectorLike | None = None,
     frame: str = "tool",
-    rows: str = "pose",
-    stiffness: Any = 16.0,
-    damping: Any = 8.0,
-    null_damping: Any = 1.0,
-    singular: Any = 0.05,
+    rows: Rows = "pose",
+    stiffness: ArrayLike = 16.0,
+    damping: ArrayLike = 8.0,
+    null_damping: ScalarLike = 1.0,
+    singular: ScalarLike = 0.05,
     passive: bool = True,
-) -> dict[str, Any]:
-    """β̇_a = J_G⁺(α_d − drift), T_a by hybrid dynamics: the frame follows its target while passive
-    freedoms (the base, a joint without its motor) yield ([UA] 6.2).
+) -> FrameControl:
+    """A frame follows its target while passive freedoms yield: β̇_a = J_G⁺(α_d − drift) ([UA] 6.2).
 
-    α_d = a_d + K_d(V_d − V) + K_p e, e = [log(R_dR*); p_d − p]: the error decays as a spring of
-    `stiffness` [1/s²] and `damping` [1/s] (a number, or one per row [angular; linear]). `pose`
-    (4, 4), `velocity` and `acceleration` (6,) are the target's, world axes, classical. `active` and
-    `locked` (nv,) say what is driven and what its brake holds; they may change at any time: this is
-    the switch to another active set after a fault. `rows`: "pose", "linear" (or "position"),
-    "angular". Motion of driven joints that the rows leave free is slowed at `null_damping` [1/s] (a
-    joint that swings keeps its momentum: no motor can take it). Below a
-    `singular` value of J_G the least squares are damped; above it tracking is exact. `tau` (nv,)
-    are known forces of freedoms that are not driven (thrusters, wheels with another controller);
-    springs, dampers and friction count as known if `passive`.
+    T_a follows by hybrid dynamics. Passive freedoms are the base, or a joint without its motor.
+    α_d = a_d + K_d(V_d − V) + K_p e with e = [log(R_dR*); p_d − p]: the error decays as a damped
+    spring. `active` and `locked` may change at any time, which switches to another set of driven
+    joints after a fault. Cost O(N).
 
-    Returns tau (nv,) [N·m or N]; attitude_error [rad], position_error [m], and `clearance`, between
-    σ_min/√m and σ_min of the m rows of J_G. Cost O(N).
+    Parameters
+    ----------
+    robot
+        The robot.
+    q : (…, nq)
+        Configuration.
+    v : (…, nv)
+        Joint velocities [rad/s or m/s].
+    active : (…, nv) bool or names of hinges
+        The driven freedoms.
+    pose : (…, 4, 4)
+        Desired pose of the frame in the world.
+    velocity : (…, 6), optional
+        Desired velocity V_d [angular; linear], world axes [rad/s, m/s]; zero by default.
+    acceleration : (…, 6), optional
+        Desired classical acceleration a_d, world axes [rad/s², m/s²]; zero by default.
+    locked : (…, nv) bool or names of hinges, optional
+        Freedoms held by their brakes; none by default.
+    tau : (…, nv), optional
+        Known forces of freedoms that are not driven (thrusters, wheels with another controller)
+        [N·m or N]; zero by default.
+    frame
+        Name of the frame.
+    rows : {"pose", "angular", "linear", "position", "all"}
+        Rows of the frame's motion that are controlled; "position" is "linear", "all" is "pose".
+    stiffness : number or (6,)
+        K_p, positive [1/s²], one number or one per row [angular; linear].
+    damping : number or (6,)
+        K_d, positive [1/s].
+    null_damping : ()
+        Rate ≥ 0 at which motion of driven joints that the rows leave free is slowed [1/s]. (A
+        joint that swings keeps its momentum: no motor can take it.)
+    singular : ()
+        Clearance of J_G below which the least squares are damped, positive; above it the tracking
+        is exact.
+    passive
+        Whether springs, dampers and friction of the robot count as known forces.
+
+    Returns
+    -------
+    FrameControl
+        Dictionary of `tau` (…, nv) [N·m or N], `attitude_error` [rad], `position_error` [m], and
+        `clearance`, between σ_min/√m and σ_min of the m rows of J_G, (…) each.
+
+    Examples
+    --------
+    >>> import numpy as np, phipsi as pp
+    >>> from phipsi.control import resolved_acceleration
+    >>> robot = pp.robots.double_pendulum()
+    >>> q, v = [0.3, -0.5], [0.0, 0.0]
+    >>> goal = pp.frame_pose(robot, q, "tool")
+    >>> out = resolved_acceleration(robot, q, v, robot.driven, goal)
+    >>> np.allclose(out["tau"], pp.gravity_force(robot, q))  # at the target it stands still
+    True
     """
     chosen = rows_of("resolved_acceleration", rows)
     now = task(robot, q, v, frame, chosen, pose, velocity, acceleration, stiffness, damping)
     found = resolve(
         robot, q, v, split(robot, active, locked), tau, [now], null_damping, singular, passive
     )
-    return report(found.tau, now.error, clearance=found.clearance)
+    return report(found.tau, now.error, found.clearance)
 
 
-@controller(
-    gains={"stiffness": Gain(6), "singular": Gain()},
-    shapes={**SHAPES, "momentum": ("nv",)},
-    masks=("active", "locked"),
-)
+@controller(gains={"stiffness": Gain(6), "singular": Gain()})
 def resolved_rate(
     robot: Robot,
-    q: Any,
-    active: Any,
-    pose: Any,
-    velocity: Any = None,
+    q: ConfigurationLike,
+    active: MaskLike,
+    pose: PoseLike,
+    velocity: SpatialVectorLike | None = None,
     *,
-    locked: Any = None,
-    momentum: Any = None,
+    locked: MaskLike | None = None,
+    momentum: JointVectorLike | None = None,
     frame: str = "tool",
-    rows: str = "pose",
-    stiffness: Any = 4.0,
-    singular: Any = 0.05,
-) -> Any:
-    """β_a = J_G⁺(V_d + K e − V_p): joint rates that bring a frame to its target while passive
-    freedoms yield at given momenta ([UA] 6.2, (7.3)).
+    rows: Rows = "pose",
+    stiffness: ArrayLike = 4.0,
+    singular: ScalarLike = 0.05,
+) -> JointVector:
+    """Joint rates that bring a frame to its target: β_a = J_G⁺(V_d + K e − V_p) ([UA] 6.2, (7.3)).
 
-    `momentum` (nv,) is read where passive, None is zero (a free-flyer that began at rest); V_p is
-    the frame's velocity by it alone. The error decays at `stiffness` [1/s]; `velocity` (6,) is the
-    target's; others as in `resolved_acceleration`. Returns all joint rates, passive ones as they
-    follow, (…, nv) [rad/s or m/s]. Cost O(N).
+    Passive freedoms yield at given momenta; V_p is the frame's velocity by these momenta alone.
+    The error decays at the rate `stiffness`. Cost O(N).
+
+    Parameters
+    ----------
+    robot
+        The robot.
+    q : (…, nq)
+        Configuration.
+    active : (…, nv) bool or names of hinges
+        The driven freedoms.
+    pose : (…, 4, 4)
+        Desired pose of the frame in the world.
+    velocity : (…, 6), optional
+        Desired velocity V_d [angular; linear], world axes [rad/s, m/s]; zero by default.
+    locked : (…, nv) bool or names of hinges, optional
+        Freedoms held by their brakes; none by default.
+    momentum : (…, nv), optional
+        Joint momenta, read where passive; by default zero (a free-flyer that began at rest).
+    frame
+        Name of the frame.
+    rows : {"pose", "angular", "linear", "position", "all"}
+        Rows of the frame's motion that are controlled; "position" is "linear", "all" is "pose".
+    stiffness : number or (6,)
+        K, positive [1/s], one number or one per row [angular; linear].
+    singular : ()
+        Clearance of J_G below which the least squares are damped, positive.
+
+    Returns
+    -------
+    (…, nv)
+        All joint rates [rad/s or m/s]; those of passive freedoms follow from the driven ones.
+
+    Examples
+    --------
+    >>> import numpy as np, phipsi as pp
+    >>> from phipsi.control import resolved_rate
+    >>> robot = pp.robots.double_pendulum()
+    >>> q = [0.3, -0.5]
+    >>> goal = pp.frame_pose(robot, q, "tool")
+    >>> resolved_rate(robot, q, robot.driven, goal).round(9) + 0.0  # at the target
+    array([0., 0.])
     """
     chosen = rows_of("resolved_rate", rows)
     driven, held = split(robot, active, locked)
-    wanted = stiffness * pose_error(frame_pose(robot, q, frame), pose)
+    wanted = np.asanyarray(stiffness) * pose_error(frame_pose(robot, q, frame), pose)
     wanted = wanted if velocity is None else wanted + velocity
     if momentum is not None:
         adrift = passive_rates(robot, q, np.zeros(robot.nv), held, momentum)

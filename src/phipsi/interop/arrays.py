@@ -1,7 +1,8 @@
-"""Programs for array libraries with derivatives of their own: what PyTorch and JAX share.
+"""Shared by `pp.torch` and `pp.jax`: programs for array libraries that differentiate.
 
-`Bound` finds the kernel for a call; `Flat` is a kernel of plain lists, with the kernels of its
-derivatives made when asked for, each a `Flat` again: so derivatives of any order need nothing more.
+`Bound` finds the kernel for a call. `Flat` is a kernel from a list of arrays to a list of arrays;
+the kernels of its derivatives are made when asked for and are `Flat`s again, so that derivatives of
+any order need nothing more.
 """
 
 from __future__ import annotations
@@ -11,28 +12,36 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from itertools import count
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 from weakref import WeakValueDictionary
 
 import numpy as np
 
-from phipsi.compile import ArraySpec, Kernel, Structure, default_backend
+from phipsi.compile import ArraySpec, Dtype, Kernel, Structure, default_backend
 from phipsi.model import Robot
 from phipsi.programs import Program
 from phipsi.programs.arguments import frozen
 
 Shape = tuple[int, ...]
 
+Leaf = tuple[str, str, Any]
+"""An array of a call: its argument, its key where that is a mapping (else ""), the array itself."""
+
+CallKey = tuple[
+    tuple[tuple[str, Any], ...], tuple[type, ...], tuple[tuple[str, str, Shape], ...], Dtype
+]
+"""Options, their types (for 1 == True), arrays with their shapes without the batch, number type."""
+
 _numbers = count()
 _lock = threading.RLock()
 """Held while a kernel is made: one thread makes it, others wait."""
 _flats: WeakValueDictionary[str, Flat] = WeakValueDictionary()
 bounds: WeakValueDictionary[str, Bound] = WeakValueDictionary()
-"""What there is, by the key that traces of other libraries know it by."""
+"""The kernels and bound programs that exist, by the keys in traces of other libraries."""
 
 
 class Origin(NamedTuple):
-    """That a kernel is the derivative of another, by some of its inputs, forward or in reverse."""
+    """The kernel of which another is the derivative, by which inputs, forward or in reverse."""
 
     of: Flat
     wrt: tuple[int, ...]
@@ -40,13 +49,13 @@ class Origin(NamedTuple):
 
 
 class Flat:
-    """A kernel from arrays to arrays, neither by name; a single result comes alone.
+    """A kernel from arrays to arrays, both by position; a single result is no tuple.
 
-    Its key tells its content, and of a derivative of which kernel it is: compiled code that other
-    libraries keep on disk finds it again in another process.
+    Its key is made of its content, or of the key of the kernel of which it is a derivative: code
+    that other libraries compile and keep on disk finds it again in another process.
     """
 
-    def __init__(self, kernel: Kernel, origin: Origin | None = None) -> None:
+    def __init__(self, kernel: Kernel[Any], origin: Origin | None = None) -> None:
         given, leaves = _leaves(kernel), kernel.results.leaves
         results = Structure(leaves, tuple if len(leaves) > 1 else _first)
         parameters = tuple((leaf.name, leaf) for leaf in given)
@@ -62,17 +71,17 @@ class Flat:
         else:
             way = "f" if origin.forward else "r"
             self.key = f"{origin.of.key}/{way}{','.join(map(str, origin.wrt))}"
-        self._backends: dict[str, Kernel] = {}
+        self._backends: dict[str, Kernel[Any]] = {}
         self._derived: dict[tuple[tuple[int, ...], bool], Flat] = {}
 
     @staticmethod
     def known(flat: Flat) -> Flat:
-        """The one of this content that is known by its key."""
+        """The kernel with the same key that exists already, else this one."""
         return _flats.setdefault(flat.key, flat)
 
     @staticmethod
     def of(key: str) -> Flat:
-        """The one with this key, made again if it is a derivative."""
+        """The kernel with this key; a derivative is made if it does not exist."""
         found = _flats.get(key)
         if found is None:
             root, _, last = key.rpartition("/")
@@ -85,19 +94,19 @@ class Flat:
     def __repr__(self) -> str:
         return f"<{self.kernel.name}>"
 
-    def on(self, backend: str | None = None) -> Kernel:
-        """The kernel on a backend, by default that of arrays here."""
+    def on(self, backend: str | None = None) -> Kernel[Any]:
+        """The kernel on a backend, by default that of NumPy arrays."""
         backend = backend or default_backend(self.kernel.dtype)
         if backend not in self._backends:
             self._backends[backend] = replace(self.kernel, backend=backend)
         return self._backends[backend]
 
     def lead(self, at: int, shape: Sequence[Any]) -> tuple[Any, ...]:
-        """The batch in the shape of an input."""
+        """The axes of the batch in the shape of input number `at`."""
         return tuple(shape[: len(shape) - len(self.inputs[at])])
 
     def batch(self, shapes: Sequence[Sequence[Any]]) -> tuple[Any, ...]:
-        """The batch of a call, from the shapes of its inputs."""
+        """The shape of the batch of a call, broadcast from the shapes of its inputs."""
         leads = [self.lead(i, shape) for i, shape in enumerate(shapes)]
         try:
             return np.broadcast_shapes(*leads)
@@ -108,11 +117,11 @@ class Flat:
             ) from None
 
     def pullback(self, wrt: Sequence[int]) -> Flat:
-        """From inputs and cotangents of the outputs to those of some inputs."""
+        """The kernel from inputs and cotangents of the outputs to cotangents of inputs `wrt`."""
         return self._derivative(tuple(wrt), forward=False)
 
     def pushforward(self, wrt: Sequence[int]) -> Flat:
-        """From inputs and tangents of some of them to those of the outputs."""
+        """The kernel from inputs and tangents of inputs `wrt` to tangents of the outputs."""
         return self._derivative(tuple(wrt), forward=True)
 
     def _derivative(self, wrt: tuple[int, ...], forward: bool) -> Flat:
@@ -125,8 +134,8 @@ class Flat:
             return self._derived[wrt, forward]
 
     def transposed(self, linear: Sequence[int]) -> tuple[Flat, list[int]]:
-        """The transpose of a kernel that is linear in some inputs, and which inputs it takes before
-        the cotangents of the outputs."""
+        """The transpose of the kernel, which is linear in the inputs `linear`; and the numbers of
+        the inputs that the transpose takes before the cotangents of the outputs."""
         if self.origin is not None:
             of, wrt, forward = self.origin
             own = len(of.inputs)
@@ -138,7 +147,7 @@ class Flat:
 
 
 class Bound:
-    """A program with its robot and whatever else is fixed: finds the kernel for a call."""
+    """A program with its robot and fixed arguments, which finds the kernel for a call."""
 
     def __init__(
         self, program: Program[..., Any], robot: Robot, inputs: Sequence[str], fixed: dict[str, Any]
@@ -154,8 +163,8 @@ class Bound:
         self.key = f"{program.name} #{next(_numbers)}"
         bounds[self.key] = self
         self.packs: dict[str, Callable[[list[Any]], Any]] = {}
-        """How the results of each kernel, by its key, are packed."""
-        self._flats: dict[Any, Flat] = {}
+        """The functions that pack the results of kernels, by the keys of these."""
+        self._flats: dict[CallKey, Flat] = {}
 
     def _check(self, names: Mapping[str, Any]) -> None:
         for name in names:
@@ -164,7 +173,7 @@ class Bound:
                 raise TypeError(f"{self.program.name} has no argument {name!r}; it has {known}")
 
     def arguments(self, args: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
-        """What a call gives, by name, in the order of the kernel."""
+        """The arguments of a call by name, in the order of the kernel."""
         own = self.program.parameters
         free = [name for name in own if name not in self.fixed]
         places = [n for n in free if not own[n].keyword_only]
@@ -187,30 +196,37 @@ class Bound:
                 )
         return {name: given[name] for name in (*own, *self.inputs) if name in given}
 
-    def split(self, given: Mapping[str, Any]) -> tuple[dict[str, Any], list[tuple[str, str, Any]]]:
-        """Options apart from arrays, these each with its argument and its key in a mapping."""
+    def split(self, given: Mapping[str, Any]) -> tuple[dict[str, Any], list[Leaf]]:
+        """The options and the arrays among arguments."""
         options: dict[str, Any] = {}
-        arrays: list[tuple[str, str, Any]] = []
+        arrays: list[Leaf] = []
         for name, value in given.items():
             if name not in self.inputs and self.program.is_option(name, value):
                 options[name] = frozen(value)
             elif isinstance(value, Mapping):
-                arrays += [(name, key, x) for key, x in value.items()]
+                named = cast("Mapping[str, Any]", value)
+                arrays += [(name, key, x) for key, x in named.items()]
             else:
                 arrays.append((name, "", value))
         return options, arrays
 
     def flat(
-        self, options: dict[str, Any], arrays: Sequence[tuple[str, str, Shape]], dtype: str
+        self, options: dict[str, Any], arrays: Sequence[tuple[str, str, Shape]], dtype: Dtype
     ) -> Flat:
         """The kernel for arrays of these shapes and options."""
         cores = tuple((name, key, self._core(name, key, shape)) for name, key, shape in arrays)
-        kinds = tuple(type(x) for x in options.values())
-        how = (tuple(options.items()), kinds, cores, dtype)
+        kinds: tuple[type, ...] = tuple(map(type, options.values()))
+        how: CallKey = (tuple(options.items()), kinds, cores, dtype)
         with _lock:
             return self._flats.get(how) or self._made(how, options, cores, dtype)
 
-    def _made(self, how: Any, options: dict[str, Any], cores: Any, dtype: str) -> Flat:
+    def _made(
+        self,
+        how: CallKey,
+        options: dict[str, Any],
+        cores: tuple[tuple[str, str, Shape], ...],
+        dtype: Dtype,
+    ) -> Flat:
         examples: dict[str, Any] = {}
         for name, key, core in cores:
             if name in self.inputs:
@@ -221,13 +237,13 @@ class Bound:
                 examples[name] = np.zeros(core)
         kernel = self.program.compile(
             self.robot, backend="numpy", dtype=dtype, inputs=self.inputs, **options, **examples
-        )  # which makes no code yet
+        )  # on this backend no code is made
         flat = self._flats[how] = Flat.known(Flat(kernel))
         self.packs[flat.key] = kernel.results.pack
         return flat
 
     def rank(self, name: str, key: str = "") -> int:
-        """How many axes of an array are its own, the batch before them."""
+        """How many axes of an array are not its batch."""
         if name in self.shapes:
             return len(self.shapes[name])
         shape = None if key else self.program.shape(name)
@@ -247,11 +263,12 @@ class Bound:
 
 
 def _first(parts: Sequence[Any]) -> Any:
+    """How a single result is packed."""
     return parts[0]
 
 
-def _leaves(kernel: Kernel) -> list[ArraySpec]:
-    """Every array that a kernel takes, under a name of its own."""
+def _leaves(kernel: Kernel[Any]) -> list[ArraySpec]:
+    """The arrays that a kernel takes, each under a unique name."""
     named: dict[str, ArraySpec] = {}
     for name, leaf in kernel.parameters:
         many = (

@@ -1,14 +1,16 @@
-"""Where each hinge has its numbers in another library's vectors, and moving them there and back."""
+"""Layouts of other libraries: the slices of each hinge in their q and v, and conversion of vectors
+from one layout to another."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from phipsi.model import Hinge, ModelError, Robot
 from phipsi.model.hinges import HingeKind
+from phipsi.typing import Array, ArrayLike
 
 
 class JointLayout(NamedTuple):
@@ -20,21 +22,22 @@ class JointLayout(NamedTuple):
 
 
 class Move(NamedTuple):
-    """Numbers of one vector, what is done to them, and where they go in another."""
+    """A slice of a vector, the slice of another that it becomes, and how its numbers change."""
 
     source: slice
     target: slice
-    change: Callable[[np.ndarray], np.ndarray]
+    change: Callable[[Array], Array]
 
 
 def in_order(
-    robot: Robot, names: Sequence[str] | None, nq: Callable[[HingeKind], int]
+    robot: Robot, names: Iterable[str] | None, nq: Callable[[HingeKind], int]
 ) -> list[JointLayout]:
     """The layout where hinges follow each other in the order of `names` (default the robot's)."""
     hinges = {h.name: h for h in robot.hinges}
     order = list(hinges) if names is None else list(names)
     check_names(robot, order)
-    layout, q, v = [], 0, 0
+    layout: list[JointLayout] = []
+    q, v = 0, 0
     for name in order:
         h = hinges[name]
         size = nq(h.kind)
@@ -44,7 +47,7 @@ def in_order(
 
 
 def check_names(robot: Robot, names: Sequence[str]) -> None:
-    """Every hinge of the robot is named, once, and nothing else."""
+    """Refuse names that are not those of all hinges of the robot, each once."""
     mine = {h.name for h in robot.hinges}
     for what, wrong in (
         ("unknown", [n for n in names if n not in mine]),
@@ -58,17 +61,17 @@ def check_names(robot: Robot, names: Sequence[str]) -> None:
             )
 
 
-def vector(name: str, x: Any, size: int) -> np.ndarray:
-    """x as an array of floating-point numbers, (…, size)."""
-    x = np.asarray(x)
-    if x.ndim == 0 or x.shape[-1] != size:
-        raise ValueError(f"{name} has shape {x.shape}, but needs (..., {size})")
-    return x.astype(np.promote_types(x.dtype, np.float32), copy=False)
+def vector(name: str, x: ArrayLike, size: int) -> Array:
+    """x as an array of floating-point numbers, (…, size); `name` is the argument in the error."""
+    array = np.asarray(x)
+    if array.ndim == 0 or array.shape[-1] != size:
+        raise ValueError(f"{name} has shape {array.shape}, but needs (..., {size})")
+    return array.astype(np.promote_types(array.dtype, np.float32), copy=False)
 
 
-def moved(name: str, x: Any, sizes: tuple[int, int], moves: Iterable[Move]) -> np.ndarray:
-    """The vector (…, sizes[1]) that the moves make of the vector x, (…, sizes[0])."""
-    x = vector(name, x, sizes[0])
+def moved(name: str, given: ArrayLike, sizes: tuple[int, int], moves: Iterable[Move]) -> Array:
+    """The vector (…, sizes[1]) that the moves make of a given one, (…, sizes[0])."""
+    x = vector(name, given, sizes[0])
     parts = [(move.target, move.change(x[..., move.source])) for move in moves]
     lead = np.broadcast_shapes(x.shape[:-1], *(part.shape[:-1] for _, part in parts))
     out = np.empty((*lead, sizes[1]), np.result_type(x, *(part for _, part in parts)))
@@ -77,18 +80,20 @@ def moved(name: str, x: Any, sizes: tuple[int, int], moves: Iterable[Move]) -> n
     return out
 
 
-def moved_rates(v: Any, a: Any, tau: Any, nv: int, moves: list[Move]) -> list[np.ndarray | None]:
-    """v, a and tau, those that are given, moved alike."""
+def moved_rates(
+    v: ArrayLike | None, a: ArrayLike | None, tau: ArrayLike | None, nv: int, moves: list[Move]
+) -> list[Array | None]:
+    """v, a and tau after the same moves; None stays None."""
     named = (("v", v), ("a", a), ("tau", tau))
-    return [x if x is None else moved(name, x, (nv, nv), moves) for name, x in named]
+    return [None if x is None else moved(name, x, (nv, nv), moves) for name, x in named]
 
 
-def unit(quaternion: np.ndarray) -> np.ndarray:
+def unit(quaternion: Array) -> Array:
     """The quaternion at length one."""
     return quaternion / np.linalg.norm(quaternion, axis=-1, keepdims=True)
 
 
-def results(given: Sequence[np.ndarray | None]) -> Any:
-    """The vectors that are there: alone, or as a tuple."""
-    there = tuple(x for x in given if x is not None)
-    return there[0] if len(there) == 1 else there
+def results(q: Array, rates: Sequence[Array | None]) -> Array | tuple[Array, ...]:
+    """q alone, or the tuple of q and of the rates that are not None."""
+    there = (q, *(x for x in rates if x is not None))
+    return q if len(there) == 1 else there

@@ -1,4 +1,4 @@
-"""A robot as a model of MuJoCo's."""
+"""Robots as models of MuJoCo, whose objects are `Any` here: the package has no types."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from phipsi.interop.inertia import central
 from phipsi.interop.mujoco import check_kinds
 from phipsi.model import Body, Hinge, ModelError, Robot
 from phipsi.spatial import rotation as rot
+from phipsi.typing import Array, ArrayLike
 
 _TYPES = {
     "revolute": "HINGE",
@@ -21,13 +22,30 @@ _TYPES = {
     "free": "FREE",
 }
 ROUNDING = 1e-12
-"""By how much, relatively, the largest principal moment of a flat body may exceed the sum of the
-others, which MuJoCo does not allow."""
+"""How far the largest principal moment of a flat body may exceed the sum of the other two by
+rounding (relative); MuJoCo allows no excess, so that it is cut off."""
 
 
 def to_mujoco_model(robot: Robot) -> Any:
     """The robot as a `mujoco.MjModel` with the same dynamics: `to_mujoco_spec`, compiled.
 
+    Parameters
+    ----------
+    robot
+        The robot.
+
+    Returns
+    -------
+    mujoco.MjModel
+        The model.
+
+    Raises
+    ------
+    ModelError
+        If MuJoCo has no such joint, or refuses the robot.
+
+    Examples
+    --------
     >>> import mujoco, numpy as np, phipsi as pp
     >>> robot = pp.robots.quadruped()
     >>> model = pp.interop.to_mujoco_model(robot)
@@ -56,16 +74,32 @@ def to_mujoco_spec(robot: Robot) -> Any:
     `jnt_limited` of the joint is set. Springs, dampers, friction and backlash are not taken over,
     for MuJoCo adds them to the joint forces, where phipsi has them in `passive_forces`; nor are
     velocity and effort limits, mimic relations and shapes. Sites can be held together, as `pp.Loop`
-    and `pp.Grasp` do it:
+    and `pp.Grasp` hold frames. MuJoCo's joints are in depth-first order, which
+    `to_mujoco(…, joints=model)` takes into account.
 
+    Parameters
+    ----------
+    robot
+        The robot.
+
+    Returns
+    -------
+    mujoco.MjSpec
+        The specification.
+
+    Raises
+    ------
+    ModelError
+        If MuJoCo has no such joint, or no such body.
+
+    Examples
+    --------
     >>> import mujoco, phipsi as pp
     >>> spec = pp.interop.to_mujoco_spec(pp.robots.four_bar())
     >>> pin = spec.add_equality(type=mujoco.mjtEq.mjEQ_CONNECT, objtype=mujoco.mjtObj.mjOBJ_SITE)
     >>> pin.name1, pin.name2 = "coupler_tip", "rocker_tip"
     >>> spec.compile().neq
     1
-
-    MuJoCo's joints stand depth first, which `to_mujoco(…, joints=model)` takes into account.
     """
     mj = _mujoco()
     check_kinds(robot)
@@ -86,6 +120,7 @@ def to_mujoco_spec(robot: Robot) -> Any:
 
 
 def _mujoco() -> Any:
+    """The module, if it is installed."""
     try:
         return importlib.import_module("mujoco")
     except ImportError:
@@ -93,6 +128,7 @@ def _mujoco() -> Any:
 
 
 def _add_body(parent: Any, body: Body, h: Hinge) -> Any:
+    """A body of the specification, with its inertia and its place in the parent."""
     m, com, J = central(body)
     (first, second, third), axes = np.linalg.eigh(J)
     if not (m > 0 and first > 0):
@@ -111,6 +147,7 @@ def _add_body(parent: Any, body: Body, h: Hinge) -> Any:
 
 
 def _add_joint(mj: Any, body: Any, h: Hinge) -> None:
+    """A joint of the specification."""
     armature = {float(x) for x in h.armature}
     if h.kind.name == "free" and h.parent != WORLD:
         raise ModelError(f"hinge {h.name!r} is free on {h.parent!r}; in MuJoCo only the world can")
@@ -132,9 +169,9 @@ def _add_joint(mj: Any, body: Any, h: Hinge) -> None:
             joint.range = limits
 
 
-def _quaternion(rotation: Any) -> np.ndarray:
+def _quaternion(rotation: Array) -> Array:
     return _numbers(rot.to_quaternion(rotation))
 
 
-def _numbers(x: Any) -> np.ndarray:
+def _numbers(x: ArrayLike) -> Array:
     return np.asarray(x, float)

@@ -1,4 +1,4 @@
-"""A robot as a model of Pinocchio's."""
+"""Robots as models of Pinocchio, whose objects are `Any` here: the package has no types."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from phipsi.interop.inertia import central
 from phipsi.interop.pinocchio import to_pinocchio, v_order
 from phipsi.model import Hinge, ModelError, Robot
 from phipsi.spatial import Transform
+from phipsi.typing import Array
 
 _ONE_FREEDOM = {"revolute": "R", "prismatic": "P", "helical": "H"}
 _MOST = np.finfo(float).max
-"""A limit that is none, in Pinocchio."""
+"""Pinocchio's limit of what has no limit."""
 _UNIT = 1.01
-"""The limit of a cosine and a sine, as Pinocchio's reader of URDFs has it."""
+"""The limit of a cosine and a sine, as Pinocchio's parser of URDFs sets it."""
 
 
 def to_pinocchio_model(robot: Robot) -> Any:
@@ -26,8 +27,28 @@ def to_pinocchio_model(robot: Robot) -> Any:
     Every hinge becomes a joint of its name, with (cos, sin) for q where it is continuous; hinges,
     bodies and frames become frames of their names, of the types JOINT, BODY and OP_FRAME. Inertias,
     armature and gravity are taken over; limits and damping too, which Pinocchio's algorithms do not
-    use. Stiffness, friction, backlash and mimic relations are not. `to_pinocchio` converts states:
+    use. Stiffness, friction, backlash and mimic relations are not. `to_pinocchio` converts states.
 
+    The frame of a joint is that of its body, but for planar hinges whose axes are not z, x and y:
+    Pinocchio's have these, so that the joint is turned, and frames and inertia of the body with it.
+
+    Parameters
+    ----------
+    robot
+        The robot.
+
+    Returns
+    -------
+    pinocchio.Model
+        The model.
+
+    Raises
+    ------
+    ModelError
+        If Pinocchio has no such joint.
+
+    Examples
+    --------
     >>> import numpy as np, phipsi as pp, pinocchio
     >>> robot = pp.robots.space_arm()
     >>> model = pp.interop.to_pinocchio_model(robot)
@@ -38,9 +59,6 @@ def to_pinocchio_model(robot: Robot) -> Any:
     >>> _, a = pp.interop.from_pinocchio(robot, there[0], a=a)
     >>> bool(np.allclose(a, pp.forward_dynamics(robot, q, v, tau)))
     True
-
-    The frame of a joint is that of its body, but for planar hinges whose axes are not z, x and y:
-    Pinocchio's have these, so that the joint is turned, and frames and inertia of the body with it.
     """
     pin = _pinocchio()
     model = pin.Model()
@@ -67,6 +85,7 @@ def to_pinocchio_model(robot: Robot) -> Any:
 
 
 def _pinocchio() -> Any:
+    """The module, if it is installed."""
     try:
         return importlib.import_module("pinocchio")
     except ImportError:
@@ -74,11 +93,12 @@ def _pinocchio() -> Any:
 
 
 def _se3(pin: Any, pose: Transform) -> Any:
+    """A pose as `pinocchio.SE3`."""
     return pin.SE3(np.asarray(pose.rotation, float), np.asarray(pose.position, float))
 
 
-def _joint(pin: Any, h: Hinge) -> tuple[Any, np.ndarray]:
-    """Pinocchio's joint for a hinge, and the axes that it has in the hinge's frame."""
+def _joint(pin: Any, h: Hinge) -> tuple[Any, Array]:
+    """Pinocchio's joint for a hinge, and the axes of the joint in the hinge's frame, as columns."""
     axes, straight = [np.asarray(u, float) for u in h.axes], np.eye(3)
     match h.kind.name:
         case "revolute" | "prismatic" | "helical":
@@ -107,11 +127,12 @@ def _joint(pin: Any, h: Hinge) -> tuple[Any, np.ndarray]:
             return pin.JointModelSpherical(), straight
         case "free":
             return pin.JointModelFreeFlyer(), straight
-    raise ModelError(f"hinge {h.name!r} is {h.kind.name}, for which Pinocchio has no joint")
+        case _:
+            raise ModelError(f"hinge {h.name!r} is {h.kind.name}, for which Pinocchio has no joint")
 
 
-def _continuous(axis: np.ndarray) -> str:
-    """A URDF of one continuous joint: in Python Pinocchio makes none with an axis otherwise."""
+def _continuous(axis: Array) -> str:
+    """A URDF of one continuous joint: the only way in Python to give Pinocchio's joint an axis."""
     return (
         '<robot name=""><link name="a"/><link name="b"/><joint name="" type="continuous">'
         f'<parent link="a"/><child link="b"/><axis xyz="{" ".join(map(repr, axis.tolist()))}"/>'
@@ -119,12 +140,12 @@ def _continuous(axis: np.ndarray) -> str:
     )
 
 
-def _letter(axis: np.ndarray) -> str:
-    """X, Y or Z where the axis is that, else nothing."""
+def _letter(axis: Array) -> str:
+    """X, Y or Z if the axis is one of these, else ""."""
     return "".join(np.array(["X", "Y", "Z"])[(axis == np.eye(3)).all(axis=1)])
 
 
-def _limits(h: Hinge, nq: int) -> list[np.ndarray]:
+def _limits(h: Hinge, nq: int) -> list[Array]:
     """Effort, velocity, lower and upper limits in Pinocchio's layout, nq numbers of q."""
     rates = [np.asarray(x, float)[v_order(h.kind)] for x in (h.effort, h.velocity)]
     lower, upper = (np.asarray(x, float) for x in (h.lower, h.upper))

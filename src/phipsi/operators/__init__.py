@@ -38,7 +38,7 @@ _LATER = {
 
 
 def __getattr__(name: str) -> Any:
-    """What is not needed to run an algorithm is imported when it is first asked for."""
+    """Import a name that no algorithm needs when it is first used."""
     if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{_LATER[name]}"), name)

@@ -1,22 +1,23 @@
-"""What an expression asks of a robot and of a caller; one sentence if it is not so."""
+"""Checks that a robot and the arguments of a caller fit an expression; errors are one sentence."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 
 from phipsi.model import Hinge, ModelError, Robot
 from phipsi.operators.algebra.derivation import CONDITIONS, Condition
 from phipsi.operators.algebra.expression import ANY, Expression, Leaf
+from phipsi.typing import MaskLike
 
 Mask = tuple[bool, ...]
+"""For each freedom whether it is active."""
 
 
 def check_robot(x: Expression, robot: Robot, needs: Iterable[Condition] = ()) -> None:
-    """Refuse a robot that lacks a frame, the free base of the dual set, or what a derivation
-    needs."""
+    """Raise an error if the robot lacks a frame, a free base that a symbol needs, or a condition
+    that a derivation needs."""
     if not isinstance(robot, Robot):
         raise TypeError(f"{x} needs a Robot first, got {type(robot).__name__}")
     if ANY in (x.domain, x.codomain):
@@ -40,7 +41,7 @@ def check_robot(x: Expression, robot: Robot, needs: Iterable[Condition] = ()) ->
 
 
 def _check_hinge(x: Leaf, robot: Robot) -> None:
-    """Refuse what is not the name of one hinge with one freedom."""
+    """Raise an error unless the frame of a symbol is the name of one hinge with one freedom."""
     name, *others = x.frames
     if others:
         raise ValueError(f"{x}: {x.symbol.name} takes one name")
@@ -50,15 +51,15 @@ def _check_hinge(x: Leaf, robot: Robot) -> None:
 
 
 def check_free(what: str, robot: Robot) -> None:
-    """Refuse a robot with a root that is not free, or has armature: seen from a body, the rest is
-    infinite there."""
+    """Raise a `ModelError` if a root of the robot is not free or has armature, for then the inertia
+    of the rest of the system, seen from a body, is infinite there."""
     found = _against("free base", robot)
     if found:
         raise ModelError(f"{what} is known only on a free base, but {found}")
 
 
-def _against(condition: str, robot: Robot) -> str:
-    """Why a condition does not hold, if so."""
+def _against(condition: Condition, robot: Robot) -> str:
+    """Why a condition does not hold on a robot; empty if it holds, or depends on no robot."""
     match condition:
         case "no armature":
             held = [h for h in robot.hinges if _armed(h)]
@@ -69,15 +70,18 @@ def _against(condition: str, robot: Robot) -> str:
                 if h.kind.name != "free" or _armed(h):
                     why = "has armature" if h.kind.name == "free" else "is not free"
                     return f"root joint {h.name!r} {why}"
-    return ""
+            return ""
+        case _:
+            return ""
 
 
 def _armed(h: Hinge) -> bool:
+    """Whether a hinge has armature."""
     return not all(isinstance(a, float) and a == 0.0 for a in h.armature)
 
 
-def as_mask(x: Expression, robot: Robot, active: Any) -> Mask | None:
-    """Which joint rates are active, as constants."""
+def as_mask(x: Expression, robot: Robot, active: MaskLike | None) -> Mask | None:
+    """Which freedoms are active, as truth values; an error if the expression needs to know it."""
     mask = chosen(robot, active)
     if mask is None:
         check_split(x, f"pass active=, {robot.nv} truth values or the names of hinges")
@@ -85,26 +89,27 @@ def as_mask(x: Expression, robot: Robot, active: Any) -> Mask | None:
 
 
 def check_split(x: Expression, hint: str) -> None:
-    """Refuse an expression with active or passive joints where none are told apart."""
+    """Raise a `ValueError` if the expression needs to know which joints are active."""
     split: list[Leaf] = sorted((leaf for leaf in x.leaves if leaf.symbol.split), key=str)
     if split:
         raise ValueError(f"{x}: {split[0]} needs to know which joints are active; {hint}")
 
 
-def chosen(robot: Robot, active: Any) -> Mask | None:
-    """The joint rates that are named by their hinges, or marked by truth values (nv,)."""
+def chosen(robot: Robot, active: MaskLike | None) -> Mask | None:
+    """The freedoms that are named by their hinges, or marked by truth values (nv,)."""
     if active is None:
         return None
     if not isinstance(active, Iterable):
         raise TypeError(f"active is {active!r}, needs {robot.nv} truth values or names of hinges")
-    names = [active] if isinstance(active, str) else list(active)
-    if names and all(isinstance(name, str) for name in names):
+    values: list[object] = [active] if isinstance(active, str) else list(active)
+    names = [x for x in values if isinstance(x, str)]
+    if names and len(names) == len(values):
         return tuple(robot.mask(*names).tolist())
-    return truths(names, robot.nv)
+    return truths(values, robot.nv)
 
 
-def truths(active: Any, size: int | None = None) -> Mask:
-    """Truth values as constants."""
+def truths(active: Iterable[object], size: int | None = None) -> Mask:
+    """Truth values as a tuple; a `ValueError` if they are none, or not as many as `size`."""
     mask = np.asarray(list(active))
     if mask.ndim != 1 or (mask.size and mask.dtype != bool) or size not in (None, len(mask)):
         needed = "truth values" if size is None else f"{size} truth values or the names of hinges"

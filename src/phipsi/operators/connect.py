@@ -1,25 +1,35 @@
-"""The services behind the methods of an expression; imported packages are loaded at first use."""
+"""The implementations of methods of `Expression`; the packages they need are imported when used."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from phipsi.model import Robot
 from phipsi.operators.algebra.expression import Expression
 from phipsi.programs import Program
 
 if TYPE_CHECKING:
-    from phipsi.operators.algebra.derivation import Derivation
+    from phipsi.operators.algebra.derivation import Condition, Derivation
     from phipsi.operators.algebra.linear_operator import LinearOperator
-    from phipsi.operators.algebra.services import Document
+    from phipsi.operators.algebra.services import Document, Language
+    from phipsi.typing import (
+        Array,
+        ArrayLike,
+        ConfigurationLike,
+        ExternalForces,
+        JointVectorLike,
+        MaskLike,
+    )
 
 
 class Connected:
-    """The `Services` of an expression."""
+    """The `Services` of expressions."""
 
-    def derive(self, x: Expression, assume: Iterable[str], *, warn: bool) -> Derivation[Expression]:
-        """The derivation of the normal form."""
+    def derive(
+        self, x: Expression, assume: Condition | Iterable[Condition], *, warn: bool
+    ) -> Derivation[Expression]:
+        """The derivation of the normal form; `warn` of conditions that were used, not assumed."""
         from phipsi.operators.algebra.simplify import derive, warn_of
 
         derivation = derive(x, assume)
@@ -28,7 +38,7 @@ class Connected:
         return derivation
 
     def explain(
-        self, x: Expression, robot: Robot | None, *, language: str, active: Any
+        self, x: Expression, robot: Robot | None, *, language: Language, active: MaskLike | None
     ) -> Document:
         """The explanation."""
         from phipsi.operators.writing.explain import explain
@@ -36,14 +46,23 @@ class Connected:
         return explain(x, robot, language=language, active=active)
 
     def on(
-        self, x: Expression, robot: Robot, q: Any, v: Any, *, active: Any, dense: bool
+        self,
+        x: Expression,
+        robot: Robot,
+        q: ConfigurationLike,
+        v: JointVectorLike | None,
+        *,
+        active: MaskLike | None,
+        dense: bool,
     ) -> LinearOperator:
         """The operator of a robot at a configuration."""
         from phipsi.operators.robot_operator import RobotOperator
 
         return RobotOperator(x, robot, q, v, active=active, dense=dense)
 
-    def program(self, x: Expression, *, given: Iterable[str], active: Any) -> Program[Any, Any]:
+    def program(
+        self, x: Expression, *, given: Iterable[str], active: Iterable[bool] | None
+    ) -> Program[..., Array]:
         """The program that computes it."""
         from phipsi.operators.checks import truths
         from phipsi.operators.lowering.program import as_program
@@ -51,9 +70,16 @@ class Connected:
         return as_program(x, tuple(sorted(given)), None if active is None else truths(active))
 
     def evaluate(
-        self, x: Expression, robot: Robot, q: Any, v: Any, *, active: Any, external: Any,
-        **vectors: Any,
-    ) -> Any:  # fmt: skip
+        self,
+        x: Expression,
+        robot: Robot,
+        q: ConfigurationLike,
+        v: JointVectorLike | None,
+        *,
+        active: MaskLike | None,
+        external: ExternalForces | None,
+        **vectors: ArrayLike,
+    ) -> Array:
         """The value of a vector or a number."""
         from phipsi.operators.robot_operator import evaluate
 

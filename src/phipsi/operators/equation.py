@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from phipsi.operators.algebra.derivation import Condition
 from phipsi.operators.algebra.expression import Expression, Leaf, ZeroOperator, inverse
 from phipsi.operators.algebra.polynomial import Polynomial
 from phipsi.operators.algebra.simplify import derive
@@ -13,6 +14,7 @@ from phipsi.operators.writing.parser import ParseError, parse
 
 
 def _depends(definition: Expression, x: Expression) -> bool:
+    """Whether x occurs in a definition, or in the definitions of vectors in it."""
     known = {y: z for one in DEFINED for y, z in one.items()}
     return x in definition.leaves or any(
         _depends(known[y], x) for y in definition.leaves if y in known
@@ -23,12 +25,13 @@ RICCATI: dict[Expression, Expression] = {M: P - E_phi @ P @ E_phi.T + K @ D @ K.
 DEFINED: list[dict[Expression, Expression]] = [
     {x: x.definition} for x in (f, alpha, V, xi, nu, kappa, eps)
 ]
+"""Vectors that are replaced by their definitions, one after the other."""
 RICCATI_OF_PASSIVE: dict[Expression, Expression] = {M: RICCATI[M].replaced(PASSIVE)}
 
 
 @dataclass(frozen=True)
 class Equation:
-    """left = right.
+    """An equation left = right between expressions.
 
     >>> from phipsi.operators import C, Equation, T, beta_dot, mass
     >>> motion = Equation(T, mass @ beta_dot + C)
@@ -44,18 +47,52 @@ class Equation:
             raise TypeError(
                 "an equation has expressions on both sides; read text by Equation.parse"
             )
-        _ = self.left - self.right  # a SpaceError where they do not fit
+        _ = self.left - self.right  # raises a SpaceError if their spaces differ
 
     @classmethod
     def parse(cls, text: str) -> Equation:
-        """The equation that a text says: "T = mass @ beta_dot + C"."""
+        """The equation that a text describes: "T = mass @ beta_dot + C".
+
+        Parameters
+        ----------
+        text
+            Two expressions in any notation of `parse`, with an equals sign between them.
+
+        Returns
+        -------
+        Equation
+            The equation.
+
+        Raises
+        ------
+        ParseError
+            If the text is no equation.
+        """
         left, equals, right = text.partition("=")
         if not equals:
             raise ParseError(f"{text!r} is no equation: write left = right")
         return cls(parse(left), parse(right))
 
     def solved(self, x: Leaf) -> Equation:
-        """The equation solved for a vector that it is linear in."""
+        """The equation solved for a vector in which it is linear.
+
+        Vectors whose definitions contain x are replaced by these.
+
+        Parameters
+        ----------
+        x
+            The symbol of the vector.
+
+        Returns
+        -------
+        Equation
+            x = …
+
+        Raises
+        ------
+        ValueError
+            If the equation is not linear in x, or the factor of x is not square.
+        """
         whole = self.right - self.left
         for known in DEFINED:
             ((y, definition),) = known.items()
@@ -71,11 +108,21 @@ class Equation:
         factor = Polynomial(own, codomain, x.codomain).factored
         return Equation(x, inverse(factor) @ Polynomial(rest, codomain, x.domain).factored)
 
-    def proved(self, assume: Iterable[str] = ()) -> bool:
-        """Do the identities of the algebra prove it?
+    def proved(self, assume: Condition | Iterable[Condition] = ()) -> bool:
+        """Whether the identities of the algebra prove the equation.
 
-        True is a proof. False is none of the contrary: the vectors a and b, rates and the dual set
-        have relations that the algebra does not know.
+        True is a proof. False does not prove the contrary: the vectors a and b, rates and the dual
+        set have relations that the algebra does not know.
+
+        Parameters
+        ----------
+        assume
+            Conditions that may be taken for granted, as in `Expression.simplify`.
+
+        Returns
+        -------
+        bool
+            Whether a proof was found.
         """
         difference = self.left - self.right
         for known in DEFINED:
@@ -95,12 +142,12 @@ class Equation:
 
     @property
     def ascii(self) -> str:
-        """As Python writes its sides."""
+        """The text in Python's notation."""
         return f"{self.left.ascii} = {self.right.ascii}"
 
     @property
     def latex(self) -> str:
-        """As LaTeX writes it."""
+        """The text in LaTeX."""
         return f"{self.left.latex} = {self.right.latex}"
 
     def _repr_latex_(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -13,32 +14,40 @@ from phipsi.operators.algebra.expression import Expression
 from phipsi.operators.algebra.linear_operator import LinearOperator
 from phipsi.operators.algebra.spaces import SCALARS, Space
 from phipsi.operators.algebra.symbols import SYMBOLS, D
-from phipsi.operators.checks import as_mask, check_robot
+from phipsi.operators.checks import Mask, as_mask, check_robot
 from phipsi.operators.dense import matrix, system
 from phipsi.operators.lowering.plan import lower
 from phipsi.operators.lowering.program import as_program, check_vectors, rows
 from phipsi.programs import Program
+from phipsi.typing import (
+    Array,
+    ArrayLike,
+    Configuration,
+    ConfigurationLike,
+    ExternalForces,
+    JointVector,
+    JointVectorLike,
+    MaskLike,
+)
 
 
 class RobotOperator(LinearOperator):
     """An operator of a robot at a configuration q (…, nq), applied by its recursion in O(N).
 
-    `op @ x` takes vectors (…, n), of bodies (…, nb, 6), with any batch shape that goes with that
-    of q; `op.T` is the adjoint, `op.inv` the inverse, `op.matrix()` the dense matrix (…, m, n),
-    `op.compile(...)` the kernel; see `LinearOperator`.
-
-    `active` says which joints are, for operators of passive arms; `dense=True` forms the matrix,
-    inverting what no identity inverts.
+    `op @ x` takes vectors (…, n), of bodies (…, nb, 6), whose batch shape is broadcast with that of
+    q; `op.T` is the adjoint, `op.inv` the inverse, `op.matrix()` the dense matrix (…, m, n),
+    `op.compile(...)` the kernel; see `LinearOperator`. `Expression.on` makes one, and describes the
+    parameters.
     """
 
     def __init__(
         self,
         expression: Expression,
         robot: Robot,
-        q: Any,
-        v: Any = None,
+        q: ConfigurationLike,
+        v: JointVectorLike | None = None,
         *,
-        active: Any = None,
+        active: MaskLike | None = None,
         dense: bool = False,
     ) -> None:
         if expression.domain == SCALARS:
@@ -62,23 +71,23 @@ class RobotOperator(LinearOperator):
             check_robot(expression, robot, lowered.derivation.needs)
 
     @cached_property
-    def program(self) -> Program[Any, Any]:
-        """The program (robot, q, x) behind it."""
+    def program(self) -> Program[..., Array]:
+        """The program (robot, q[, v], x) that applies it."""
         return as_program(self.expression, active=self.active)
 
     @property
     def input_shape(self) -> tuple[int, ...]:
-        """The shape of what it takes, without the batch."""
+        """The shape of the vectors that it takes, without the batch."""
         return self._core(self.expression.domain)
 
     @property
     def output_shape(self) -> tuple[int, ...]:
-        """The shape of what it gives, without the batch."""
+        """The shape of the vectors that it gives, without the batch."""
         return self._core(self.expression.codomain)
 
     @property
     def batch_shape(self) -> tuple[int, ...]:
-        """The batch of configurations, () for one."""
+        """The batch shape of the configurations, () for one."""
         own = () if self.v is None else self.v.shape[:-1]
         return np.broadcast_shapes(self.q.shape[:-1], own)
 
@@ -95,15 +104,15 @@ class RobotOperator(LinearOperator):
     def _other(self, x: Expression) -> RobotOperator:
         return RobotOperator(x, self.robot, self.q, self.v, active=self.active, dense=self.dense)
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Callable[..., RobotOperator], tuple[object, ...]]:
         given = (self.expression, self.robot, self.q, self.v, self.active, self.dense)
         return _rebuilt, given
 
-    def compile(self, **how: Any) -> Kernel:
-        """The kernel (q, x) of the recursion; keywords as in `Program.compile`."""
+    def compile(self, **how: Any) -> Kernel[Array]:
+        """The kernel (q[, v], x) of the recursion; keywords as in `Program.compile`."""
         return self.program.compile(self.robot, **how)
 
-    def matrix(self) -> np.ndarray:
+    def matrix(self) -> Array:
         """The dense matrix (…, m, n), column by column."""
         if self.dense:
             return self._formed.copy()
@@ -113,21 +122,23 @@ class RobotOperator(LinearOperator):
         found = self._applied(units, column=True)
         return np.swapaxes(found.reshape(*batch, columns, rows), -1, -2)
 
-    def __matmul__(self, x: Any) -> Any:
-        x = np.asarray(x)
+    def __matmul__(self, x: ArrayLike) -> Array:
+        vector = np.asarray(x)
         core = self.input_shape
-        if x.shape[x.ndim - len(core) :] != core:
+        batch = vector.shape[: vector.ndim - len(core)]
+        if vector.shape[vector.ndim - len(core) :] != core:
             raise ValueError(
                 f"{self.expression} on {self.robot.name!r} takes {self.expression.domain} of shape "
-                f"(…, {', '.join(map(str, core))}), got {x.shape}"
+                f"(…, {', '.join(map(str, core))}), got {vector.shape}"
             )
         if not self.dense:
-            return self._applied(x)
-        flat = x.reshape(*x.shape[: x.ndim - len(core)], -1)
-        found = np.einsum("...ij,...j->...i", self._formed, flat)
+            return self._applied(vector)
+        flat = vector.reshape(*batch, -1)
+        found: Array = np.einsum("...ij,...j->...i", self._formed, flat)
         return found.reshape(*found.shape[:-1], *self.output_shape)
 
-    def _applied(self, x: Any, *, column: bool = False) -> Any:
+    def _applied(self, x: Array, *, column: bool = False) -> Array:
+        """The recursion applied to vectors; with `column` to all of them at each configuration."""
         state = [y[..., None, :] if column else y for y in (self.q, self.v) if y is not None]
         state = state if "v" in self.program.parameters else state[:1]
         try:
@@ -137,7 +148,8 @@ class RobotOperator(LinearOperator):
         return _finite(self, found, x)
 
     @cached_property
-    def _formed(self) -> np.ndarray:
+    def _formed(self) -> Array:
+        """The dense matrix of each configuration."""
         batch, nq, nv = self.batch_shape, self.robot.nq, self.robot.nv
         q = np.broadcast_to(self.q, (*batch, nq)).reshape(-1, nq)
         still = [None] * len(q)
@@ -154,6 +166,7 @@ class RobotOperator(LinearOperator):
         return f"<{m}×{n} operator {self.expression} of {self.robot.name!r}>"
 
     def _core(self, space: Space) -> tuple[int, ...]:
+        """The shape of a vector of a space, without the batch."""
         match space.size:
             case "body":
                 return (self.robot.nb, 6)
@@ -163,26 +176,35 @@ class RobotOperator(LinearOperator):
                 return (1,)
             case "active" | "passive":
                 return (len(rows(space, self.active)),)
-        return (self.robot.nv,)
+            case "joint" | "any":
+                return (self.robot.nv,)
 
 
-def _rebuilt(x: Any, robot: Any, q: Any, v: Any, active: Any, dense: bool) -> RobotOperator:
+def _rebuilt(
+    x: Expression,
+    robot: Robot,
+    q: Configuration,
+    v: JointVector | None,
+    active: Mask | None,
+    dense: bool,
+) -> RobotOperator:
+    """The operator from its parts; pickles call this."""
     return RobotOperator(x, robot, q, v, active=active, dense=dense)
 
 
 def evaluate(
     x: Expression,
     robot: Robot,
-    q: Any,
-    v: Any = None,
+    q: ConfigurationLike,
+    v: JointVectorLike | None = None,
     *,
-    active: Any = None,
-    external: Any = None,
-    **vectors: Any,
-) -> Any:
-    """The value of a vector or number on a robot at q (…, nq), with joint rates v where it needs
+    active: MaskLike | None = None,
+    external: ExternalForces | None = None,
+    **vectors: ArrayLike,
+) -> Array:
+    """The value of a vector or number on a robot at q (…, nq), with joint rates v if it depends on
     them, and vectors by the names of their symbols: `(mass.inv @ (T - C)).evaluate(robot, q, v,
-    T=tau)`."""
+    T=tau)`; see `Expression.evaluate`."""
     if x.domain != SCALARS:
         raise TypeError(f"{x} is an operator, not a vector: use on(robot, q) @ vector")
     check_robot(x, robot)
@@ -192,7 +214,7 @@ def evaluate(
     lowered = lower(x, given)
     check_vectors(x, lowered.plan, v, vectors)
     program = as_program(x, given, mask)
-    arrays = {"v": v, **vectors}
+    arrays: dict[str, Any] = {"v": v, **vectors}
     used = {name: arrays[name] for name in program.parameters if name in arrays}
     if external is not None:
         if "external" not in program.parameters:
@@ -201,21 +223,22 @@ def evaluate(
     return program(robot, q, **used)
 
 
-def _state(x: Expression, robot: Robot, q: Any, v: Any) -> tuple[np.ndarray, np.ndarray | None]:
-    """q and v as arrays of their own."""
-    if np.shape(q)[-1:] != (robot.nq,):
+def _state(
+    x: Expression, robot: Robot, q: ConfigurationLike, v: JointVectorLike | None
+) -> tuple[Configuration, JointVector | None]:
+    """Copies of q and v as arrays, or a `ValueError` if their last axes do not fit the robot."""
+    own, rates = np.array(q), None if v is None else np.array(v)
+    if own.shape[-1:] != (robot.nq,):
+        raise ValueError(f"{x}: q has shape {own.shape}, robot {robot.name!r} has nq = {robot.nq}")
+    if rates is not None and rates.shape[-1:] != (robot.nv,):
         raise ValueError(
-            f"{x}: q has shape {np.shape(q)}, robot {robot.name!r} has nq = {robot.nq}"
+            f"{x}: v has shape {rates.shape}, robot {robot.name!r} has nv = {robot.nv}"
         )
-    if v is not None and np.shape(v)[-1:] != (robot.nv,):
-        raise ValueError(
-            f"{x}: v has shape {np.shape(v)}, robot {robot.name!r} has nv = {robot.nv}"
-        )
-    return np.array(q), None if v is None else np.array(v)
+    return own, rates
 
 
-def _finite(op: RobotOperator, found: Any, x: Any) -> Any:
-    """The result, or why it is infinite though nothing that went in was."""
+def _finite(op: RobotOperator, found: Array, x: Array) -> Array:
+    """The result, or a `LinAlgError` that says why it is not finite though all arguments are."""
     went_in = (y for y in (op.q, op.v, x) if y is not None)
     if np.isfinite(found).all() or not all(np.isfinite(y).all() for y in went_in):
         return found
@@ -230,7 +253,7 @@ def _finite(op: RobotOperator, found: Any, x: Any) -> Any:
 
 
 def _singular(op: RobotOperator) -> str | None:
-    """The outermost hinge whose D is not positive, at some configuration."""
+    """The outermost hinge whose D is not positive at some configuration; None if there is none."""
     nv = op.robot.nv
     blocks = as_program(D)(op.robot, op.q[..., None, :], np.eye(nv)).reshape(-1, nv, nv)
     for h in reversed(op.robot.hinges):

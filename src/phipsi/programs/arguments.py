@@ -1,50 +1,65 @@
-"""What a program is called with and returns: arrays told from options, results taken apart."""
+"""Arguments and results of programs: arrays distinguished from options, results flattened."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
-from phipsi.compile import as_device_array, as_numbers, is_traced, on_device
+from phipsi.compile import Dtype, as_device_array, as_numbers, is_traced, on_device
+from phipsi.typing import Array
+
+Pack = Callable[[Sequence[Any]], Any]
+"""Builds a result from its arrays, given in order."""
 
 
-def is_dynamic(value: Any) -> bool:
-    """Numbers, arrays, lists and tuples of them, mappings of them."""
+def is_mapping(value: object) -> TypeGuard[Mapping[str, Any]]:
+    """Whether an argument is a mapping of names to values."""
+    return isinstance(value, Mapping)
+
+
+def is_sequence(value: object) -> TypeGuard[Sequence[Any]]:
+    """Whether an argument is a list or a tuple."""
+    return isinstance(value, (list, tuple))
+
+
+def is_dynamic(value: object) -> bool:
+    """Whether an argument holds numbers: an array, a number, a list or tuple of numbers, or a
+    mapping to any of these."""
     if value is None or isinstance(value, (str, bool)):
         return False
     if isinstance(value, (int, float, np.ndarray, np.generic)) or is_traced(value):
         return True
-    if isinstance(value, list):
-        return not value or any(map(is_dynamic, value))
-    if isinstance(value, tuple):
-        return bool(value) and all(is_dynamic(x) for x in value)
-    if isinstance(value, Mapping):
-        return any(is_dynamic(x) for x in value.values())
+    if is_sequence(value):
+        if isinstance(value, list):
+            return not value or any(map(is_dynamic, value))
+        return bool(value) and all(map(is_dynamic, value))
+    if is_mapping(value):
+        return any(map(is_dynamic, value.values()))
     return hasattr(value, "__array__") or on_device(value)
 
 
-def as_array(where: str, value: Any) -> Any:
-    """Numbers as an array: where they are, if that is a CUDA device."""
+def as_array(where: str, value: Any) -> Array:
+    """Numbers as an array, on the CUDA device if they are on one; `where` begins error messages."""
     return as_device_array(value) if on_device(value) else as_numbers(where, value)
 
 
 def frozen(option: Any) -> Any:
-    """An option as a constant: lists as tuples."""
-    return tuple(map(frozen, option)) if isinstance(option, (list, tuple)) else option
+    """An option as a hashable constant: lists become tuples."""
+    return tuple(map(frozen, option)) if is_sequence(option) else option
 
 
-def are_names(value: Any) -> bool:
-    """A name, or a sequence of names, possibly none."""
-    if isinstance(value, (list, tuple)):
+def are_names(value: object) -> bool:
+    """Whether an argument is a name or a sequence of names, which may be empty."""
+    if is_sequence(value):
         return all(isinstance(x, str) for x in value)
     return isinstance(value, str)
 
 
-def as_truths(where: str, value: Any) -> Any:
-    """Truth values as an array; of other numbers all but zero are true, but whole numbers that are
-    neither 0 nor 1 are refused: they would be positions. On a CUDA device they are as they are."""
+def as_truths(where: str, value: Any) -> Array:
+    """A mask as an array of truth values. Numbers other than zero are true; integers other than 0
+    and 1 are refused, because they look like positions. Arrays on a CUDA device are not checked."""
     if on_device(value):
         return as_device_array(value)
     try:
@@ -56,50 +71,48 @@ def as_truths(where: str, value: Any) -> Any:
     return array
 
 
-def common_dtype(values: Iterable[Any]) -> str:
-    """The number type of a kernel for these arguments: that of its arrays; plain Python numbers and
-    lists follow."""
-    values = [as_device_array(x) if on_device(x) else x for x in values]
-    arrays = (x.dtype for x in values if isinstance(x, (np.ndarray, np.generic)) or on_device(x))
-    kinds = {dtype for dtype in arrays if dtype.kind == "f"}
-    if kinds and all(d == np.float32 for d in kinds):
+def common_dtype(values: Iterable[Any]) -> Dtype:
+    """The number type of the kernel for these arguments. Only arrays count; Python numbers and
+    lists are converted to it."""
+    arrays: list[Any] = [as_device_array(x) if on_device(x) else x for x in values]
+    arrays = [x for x in arrays if isinstance(x, (np.ndarray, np.generic)) or on_device(x)]
+    floats = {x.dtype for x in arrays if x.dtype.kind == "f"}
+    if floats and all(dtype == np.float32 for dtype in floats):
         return "float32"
-    return "longdouble" if np.dtype(np.longdouble) in kinds - {np.dtype(float)} else "float64"
-
-
-Pack = Callable[[Sequence[Any]], Any]
+    return "longdouble" if np.dtype(np.longdouble) in floats - {np.dtype(float)} else "float64"
 
 
 def first(parts: Sequence[Any]) -> Any:
-    """How a result that is one array is packed."""
+    """The `Pack` of a result that is one array."""
     return parts[0]
 
 
 def flatten(result: Any, name: str) -> tuple[list[tuple[str, Any]], Pack]:
-    """The named arrays in a result (an array, or tuples, named tuples and dicts of results) and how
-    to pack them again."""
+    """The named arrays in a result, and the function that packs such arrays again. A result is an
+    array, or a tuple, named tuple or dict of results."""
     if result is None:
         raise TypeError(f"program {name} returned nothing; return an array")
-    if isinstance(result, Mapping):
+    if is_mapping(result):
         keys, parts = list(result), list(result.values())
         names = [str(key) for key in keys]
 
         def build(xs: Sequence[Any]) -> Any:
             return dict(zip(keys, xs, strict=True))
 
-    elif isinstance(result, tuple):
+    elif is_sequence(result) and isinstance(result, tuple):
+        kind: Callable[..., Any] = type(result)
         parts, fields = list(result), getattr(result, "_fields", None)
         names = list(fields or [f"{name}[{i}]" for i in range(len(parts))])
 
         def build(xs: Sequence[Any]) -> Any:
-            return type(result)(*xs) if fields else tuple(xs)
+            return kind(*xs) if fields else tuple(xs)
 
     else:
         return [(name, result)], first
     flat = [flatten(part, part_name) for part, part_name in zip(parts, names, strict=True)]
 
     def pack(xs: Sequence[Any]) -> Any:
-        left = iter(xs)
-        return build([inner([next(left) for _ in leaves]) for leaves, inner in flat])
+        remaining = iter(xs)
+        return build([inner([next(remaining) for _ in arrays]) for arrays, inner in flat])
 
-    return [leaf for leaves, _ in flat for leaf in leaves], pack
+    return [array for arrays, _ in flat for array in arrays], pack

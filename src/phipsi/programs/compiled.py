@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import functools
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Any, Generic, ParamSpec, TypeVar
 
-from phipsi.compile import Kernel, as_device_array, as_host_array, current, on_device
+from phipsi.compile import (
+    BackendName,
+    Dtype,
+    Kernel,
+    as_device_array,
+    as_host_array,
+    current,
+    on_device,
+)
 from phipsi.model import Robot
-from phipsi.programs.arguments import common_dtype, flatten
+from phipsi.programs.arguments import common_dtype, flatten, is_mapping
 from phipsi.programs.parameters import Parameter
 from phipsi.programs.request import robot_inputs
 from phipsi.programs.shortcut import ArgumentPositions, Shortcuts
@@ -19,13 +27,15 @@ from phipsi.programs.traced import TracedFunction
 P = ParamSpec("P")
 R = TypeVar("R")
 Verify = Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
+"""verify(result, args, kwargs) -> result: checks or amends the result of a call, or raises."""
 
 CACHED = 256
-"""Kernels a program keeps, least recently used dropped first."""
+"""Kernels that a program keeps; the least recently used is dropped first."""
 
 
 class CompiledFunction(TracedFunction, Generic[P, R]):
-    """A traced function that runs as kernels, made at first use for a robot, options and shapes."""
+    """A traced function that runs as kernels: one for each robot, options and shapes, compiled at
+    the first call with them."""
 
     def __init__(
         self,
@@ -46,32 +56,32 @@ class CompiledFunction(TracedFunction, Generic[P, R]):
         self.verify = verify
         self._has_rules = any(p.rule is not None for p in self.parameters.values())
         self.verified = self._has_rules or verify is not None
-        """Are calls judged, by `verify` or by rules of the parameters?"""
-        self._kernels: OrderedDict[Any, Kernel] = OrderedDict()
+        """Whether calls are checked, by `verify` or by rules of the parameters."""
+        self._kernels: OrderedDict[Any, Kernel[Any]] = OrderedDict()
         positions = ArgumentPositions.of([self.robot_parameter, *self.parameters.values()])
         self._shortcuts = Shortcuts(self._general, positions)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Run on arrays; see the function's own documentation for its arguments."""
+        """Run the program on arrays; the function's own docstring describes the arguments."""
         if current() is not None:
             return self._general(args, kwargs)
         result = self._shortcuts.call(args, kwargs)
         return self._verified(result, args, kwargs) if self.verified else result
 
-    def _general(self, args: Any, kwargs: Any) -> Any:
-        """Run on arguments of any kind."""
+    def _general(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run on arguments of any kind: bind them, find or compile the kernel, call it."""
         robot, arguments = self.bind(args, kwargs)
         if current() is not None:
             return self.inlined(robot, arguments)
-        static, leaves, values = self.sort(robot, arguments)
-        dtype = common_dtype(_leaves(arguments))
+        options, specs, values = self.sort(robot, arguments)
+        dtype = common_dtype(x for value in arguments.values() for x in _members(value))
         if self.verified and dtype == "float32":
             dtype = "float64"
         backend = "cuda" if any(map(on_device, values)) else None
-        key = (robot.key, dtype, backend, static, tuple(type(x) for _, x in static), leaves)
+        key = (robot.key, dtype, backend, options, tuple(type(x) for _, x in options), specs)
         kernel = self._kernels.get(key)
         if kernel is None:
-            kernel = self.request(robot, static, leaves).kernel(dtype, backend)
+            kernel = self.request(robot, options, specs).kernel(dtype, backend)
             self._kernels[key] = kernel
             if len(self._kernels) > CACHED:
                 self._kernels.popitem(last=False)
@@ -82,21 +92,21 @@ class CompiledFunction(TracedFunction, Generic[P, R]):
         self._shortcuts.learn(kernel, args, kwargs)
         return result
 
-    def _verified(self, result: Any, args: Any, kwargs: Any) -> Any:
-        """The result as `_judged` leaves it, which sees arrays here."""
+    def _verified(self, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The checked result. Arrays on a CUDA device are copied to the host for the check."""
         if not any(on_device(x) for y in (*args, *kwargs.values()) for x in _members(y)):
-            return self._judged(result, args, kwargs)
-        leaves, pack = flatten(result, self.name)
-        seen = pack([as_host_array(x) for _, x in leaves])
-        named = {name: _brought(x) for name, x in kwargs.items()}
-        final = self._judged(seen, tuple(map(_brought, args)), named)
+            return self._checked(result, args, kwargs)
+        arrays, pack = flatten(result, self.name)
+        seen = pack([as_host_array(x) for _, x in arrays])
+        named = {name: _on_host(x) for name, x in kwargs.items()}
+        final = self._checked(seen, tuple(map(_on_host, args)), named)
         if final is seen:
             return result
-        leaves, pack = flatten(final, self.name)
-        return pack([as_device_array(x) for _, x in leaves])
+        arrays, pack = flatten(final, self.name)
+        return pack([as_device_array(x) for _, x in arrays])
 
-    def _judged(self, result: Any, args: Any, kwargs: Any) -> Any:
-        """The result as `verify` leaves it, if the arguments keep the rules of the parameters."""
+    def _checked(self, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The result as `verify` returns it; raises if an argument breaks a rule."""
         if self._has_rules:
             self.check_rules(self.__signature__.bind(*args, **kwargs).arguments)
         return result if self.verify is None else self.verify(result, args, kwargs)
@@ -105,45 +115,58 @@ class CompiledFunction(TracedFunction, Generic[P, R]):
         self,
         robot: Robot,
         *,
-        backend: str | None = None,
-        dtype: str = "float64",
+        backend: BackendName | None = None,
+        dtype: Dtype = "float64",
         threads: int | None = None,
         unroll: bool | None = None,
         inputs: str | Sequence[str] = (),
         **arguments: Any,
-    ) -> Kernel:
-        """The kernel for one robot.
+    ) -> Kernel[R]:
+        """The compiled kernel for one robot.
 
-        `backend` is "llvm" (machine code; the default where llvmlite is installed), "numpy", or
-        "cuda" (one thread of a CUDA device per row; see `Kernel`).
-        Large batches are divided among `threads` (default: PHIPSI_NUM_THREADS, else every core).
-        Sweeps over up to 64 bodies are unrolled, over more they become loops; `unroll` decides.
-        Further keywords are the program's own arguments: options are taken as they are; of an
-        array only the shape counts (needed only where the program cannot know it); what has a
-        default and is not named here is a constant. `inputs` names constants of the robot that
-        become arguments of the kernel, after the others, one value per
-        batch row: see `Robot.parameter`.
+        Parameters
+        ----------
+        robot
+            The robot.
+        backend
+            "llvm" (machine code; the default where llvmlite is installed), "numpy" (the
+            interpreter), or "cuda" (one thread of a CUDA device per row; see `Kernel`).
+        dtype
+            The number type of the kernel.
+        threads
+            Threads among which large batches are divided (default: PHIPSI_NUM_THREADS, else every
+            core).
+        unroll
+            Whether sweeps over bodies are unrolled (default: up to 64 bodies; over more bodies they
+            become loops).
+        inputs
+            Names of constants of the robot (`Robot.parameter`) that become arguments of the kernel,
+            after the others, with one value per row of the batch.
+        **arguments
+            Arguments of the program. Options are constants of the kernel. Of an array only the
+            shape counts; it is needed only where the program does not declare one. An argument with
+            a default that is not named is a constant.
+
+        Returns
+        -------
+        Kernel
+            A function of the program's arrays.
         """
-        static, leaves = self.example(robot, arguments)
+        options, specs = self.example(robot, arguments)
         extra = robot_inputs(robot, inputs)
-        request = self.request(robot, static, leaves, extra=extra, unroll=unroll)
+        request = self.request(robot, options, specs, extra=extra, unroll=unroll)
         kernel = request.kernel(dtype, backend, threads)
         kernel.prepare()
         return kernel
 
 
-def _leaves(arguments: dict[str, Any]) -> Iterator[Any]:
-    for value in arguments.values():
-        yield from _members(value)
-
-
-def _members(value: Any) -> Iterable[Any]:
+def _members(value: object) -> Iterable[Any]:
     """The values of a mapping, or the one value."""
-    return value.values() if isinstance(value, Mapping) else (value,)
+    return value.values() if is_mapping(value) else (value,)
 
 
-def _brought(value: Any) -> Any:
-    """An argument with arrays on a device brought here."""
-    if isinstance(value, Mapping):
-        return {name: _brought(x) for name, x in value.items()}
+def _on_host(value: Any) -> Any:
+    """An argument with its arrays copied from the CUDA device to the host."""
+    if is_mapping(value):
+        return {name: _on_host(x) for name, x in value.items()}
     return as_host_array(value) if on_device(value) else value

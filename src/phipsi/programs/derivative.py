@@ -1,11 +1,11 @@
-"""Derivatives of programs, by their arguments and by numbers of the robot."""
+"""Derivatives of programs by their arguments and by constants of the robot."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import prod
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar, get_args
 
 import numpy as np
 
@@ -13,26 +13,30 @@ from phipsi.compile import Builder, Node, Tracer, lift, repeat, tracing
 from phipsi.compile.forward_mode import Tangent, forward, has_loops, tracer_in_progress
 from phipsi.compile.reverse_mode import reverse
 from phipsi.model import Robot
-from phipsi.programs.arguments import Pack, first, flatten
+from phipsi.programs.arguments import Pack, first, flatten, is_mapping
 from phipsi.programs.compiled import CompiledFunction
 from phipsi.programs.traced import TracedFunction
+from phipsi.typing import Array, ArrayLike
 
 T = TypeVar("T")
-MODES = ("forward", "reverse")
+Mode = Literal["forward", "reverse"]
+"""How a derivative is computed: direction by direction, or result by result."""
+MODES: tuple[Mode, ...] = get_args(Mode)
 
 UNROLLED = 100_000
-"""Operations times directions (or results) up to which each has code of its own; beyond, a loop
-over them keeps the code small, and computes what they have in common each time."""
+"""Up to this product of operations and directions (or results), each direction has code of its own.
+Beyond it the code loops over them: it stays small, but computes common subexpressions each time."""
 
 
 def derived(
     program: CompiledFunction[..., Any],
     wrt: str | Sequence[str],
     of: str | None,
-    mode: str | None,
+    mode: Mode | None,
     make: Callable[..., T],
 ) -> T:
-    """The program of the derivatives of another, made by `make`."""
+    """The program that computes the derivatives of another; arguments as in `Program.derivative`,
+    and the class of the new program."""
     names = (wrt,) if isinstance(wrt, str) else tuple(wrt) if isinstance(wrt, Iterable) else ()
     if not names or not all(isinstance(name, str) for name in names):
         raise TypeError(f"{program.name}.derivative: wrt is {wrt!r}, needs names of arguments")
@@ -51,11 +55,11 @@ def derived(
 
     def function(robot: Robot, *args: Any, **kwargs: Any) -> Any:
         arguments = {**dict(zip(program.parameters, args, strict=False)), **kwargs}
-        parts = tuple(_Traced(program, robot, arguments, names, of).jacobians(mode))
+        parts = tuple(_TracedProgram(program, robot, arguments, names, of).jacobians(mode))
         return parts[0] if isinstance(wrt, str) else parts
 
-    def verify(result: Any, args: Any, kwargs: Any) -> Any:
-        """Where the program refuses, so does its derivative."""
+    def verify(result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Raise what the program itself raises for these arguments."""
         program(*args, **kwargs)
         return result
 
@@ -71,8 +75,9 @@ def derived(
     )
 
 
-class _Inner(Tracer):
-    """The trace of the program to be derived; what it takes from around it are inputs too."""
+class _InnerTracer(Tracer):
+    """The tracer of the program to be differentiated. Nodes of the enclosing trace that the program
+    uses become inputs, "captured"."""
 
     def __init__(self, outer: Builder) -> None:
         super().__init__(outer)
@@ -80,7 +85,7 @@ class _Inner(Tracer):
         self.input("captured", 0)
 
     def capture(self, x: Node) -> Node:
-        """A scalar of the enclosing trace, as an input."""
+        """The input that stands for a node of the enclosing trace."""
         if x.op == "const":
             return self.lift(x.value)
         known = next((j for j, y in enumerate(self.captured) if y is x), None)
@@ -93,29 +98,30 @@ class _Inner(Tracer):
 
 @dataclass
 class _Argument:
-    """An array to be derived by: which input it is, its value, and whether the last axis of it are
-    coordinates, which vary as velocities do."""
+    """An array with respect to which a program is differentiated."""
 
     input: int
-    value: Any
+    """The number of the input of the graph."""
+    value: Array
     coordinates: bool
+    """Whether its last axis is a configuration q, whose tangent space has nv dimensions."""
 
     def shape(self, robot: Robot) -> tuple[int, ...]:
-        """The shape of a change of it."""
+        """The shape of a tangent of the array."""
         shape = self.value.shape
         return (*shape[:-1], robot.nv) if self.coordinates else shape
 
-    def change(self, robot: Robot, along: Any) -> Any:
-        """How it changes along a change of it, given flat."""
+    def change(self, robot: Robot, tangent: Array) -> Array:
+        """The rate of the array along a flattened tangent: q̇ for a configuration."""
         if not self.coordinates:
-            return along
-        rows = self.value.reshape(-1, robot.nq), np.reshape(along, (-1, robot.nv))
+            return tangent
+        rows = self.value.reshape(-1, robot.nq), np.reshape(tangent, (-1, robot.nv))
         flows = [robot.flow(q, v) for q, v in zip(*rows, strict=True)]
-        return np.concatenate(flows) if flows else along
+        return np.concatenate(flows) if flows else tangent
 
 
-class _Traced:
-    """A program traced by itself, within the trace of its derivative."""
+class _TracedProgram:
+    """The graph of a program, traced separately within the trace of its derivative."""
 
     def __init__(
         self,
@@ -125,23 +131,24 @@ class _Traced:
         names: tuple[str, ...],
         of: str | None,
     ) -> None:
-        inner = _Inner(tracer_in_progress())
-        self.robot, self.inputs = robot, [inner.captured]
+        inner = _InnerTracer(tracer_in_progress())
+        self.robot = robot
+        self.inputs: list[list[Node]] = [inner.captured]
         self.arguments: dict[str, _Argument] = {}
 
-        def entered(name: str, value: Any) -> Any:
-            value = lift(value)
+        def entered(name: str, x: ArrayLike) -> Array:
+            value = lift(x)
             axes = program.shape(name) or ()
             self.arguments[name] = _Argument(len(self.inputs), value, axes[-1:] == ("nq",))
             self.inputs.append(list(value.flat))
             with tracing(inner):
                 return lift(inner.input(name, value.size).reshape(value.shape))
 
-        given = {}
+        given: dict[str, Any] = {}
         for name, value in arguments.items():
             if program.is_option(name, value):
                 given[name] = value
-            elif isinstance(value, dict):
+            elif is_mapping(value):
                 given[name] = {k: entered(f"{name}[{k!r}]", x) for k, x in value.items()}
             else:
                 given[name] = entered(name, value)
@@ -171,15 +178,17 @@ class _Traced:
             raise ValueError(f"{name} has no result {of!r}; it has {known}")
         return chosen[:1], first
 
-    def jacobians(self, mode: str | None) -> list[Any]:
-        """For each argument the results with their derivatives in their place."""
+    def jacobians(self, mode: Mode | None) -> list[Any]:
+        """For each argument, the results with every array replaced by its derivative."""
         shapes = [argument.shape(self.robot) for argument in self.wrt]
         count, size = sum(map(prod, shapes)), len(self.graph.outputs[0][1])
         mode = mode or ("reverse" if 2 * size < count else "forward")
         matrix = (self._forward if mode == "forward" else self._reverse)(size, count)
-        out, start = [], 0
+        out: list[Any] = []
+        start = 0
         for shape in shapes:
-            columns, row, parts = matrix[:, start : start + prod(shape)], 0, []
+            columns, row = matrix[:, start : start + prod(shape)], 0
+            parts: list[Array] = []
             for own in self.shapes:
                 parts.append(columns[row : row + prod(own)].reshape((*own, *shape)))
                 row += prod(own)
@@ -187,25 +196,25 @@ class _Traced:
             start += prod(shape)
         return out
 
-    def _seeds(self, along: Any) -> list[list[Any]]:
-        """How every input changes along a change of the arguments, given flat."""
+    def _seeds(self, tangent: Array) -> list[list[Any]]:
+        """The rates of all inputs along a flattened tangent of the arguments."""
         seeds: list[list[Any]] = [[0.0] * len(part) for part in self.inputs]
         start = 0
         for argument in self.wrt:
             n = prod(argument.shape(self.robot))
-            seeds[argument.input] = list(argument.change(self.robot, along[start : start + n]))
+            seeds[argument.input] = list(argument.change(self.robot, tangent[start : start + n]))
             start += n
         return seeds
 
-    def _forward(self, size: int, count: int) -> Any:
-        """The matrix of all derivatives (size, count), direction by direction."""
+    def _forward(self, size: int, count: int) -> Array:
+        """The Jacobian (size, count) in forward mode, one direction at a time."""
         if self._looped(count):
-            return self._rounds(count, lambda row: self._along([self._seeds(row)])).T
+            return self._rounds(count, lambda unit: self._along([self._seeds(unit)])).T
         return self._along([self._seeds(unit) for unit in np.eye(count)])
 
-    def _along(self, directions: list[list[list[Any]]]) -> Any:
-        """The derivatives of the results along some directions, (size, directions); (size,) along
-        one."""
+    def _along(self, directions: list[list[list[Any]]]) -> Array:
+        """The derivatives (size, directions) of the results along directions, each given as the
+        rates of all inputs."""
         scalar = tracer_in_progress().lift
         inputs = [[scalar(x) for x in part] for part in self.inputs]
         seeds: list[list[Tangent]] = [[{} for _ in part] for part in inputs]
@@ -217,23 +226,23 @@ class _Traced:
         _, (tangents,) = forward(self.graph, inputs, seeds)
         return lift([[t.get(d, 0.0) for d in range(len(directions))] for t in tangents])
 
-    def _reverse(self, size: int, count: int) -> Any:
-        """The matrix of all derivatives (size, count), result by result."""
+    def _reverse(self, size: int, count: int) -> Array:
+        """The Jacobian (size, count) in reverse mode, one result at a time."""
         if self._looped(size):
             return self._rounds(size, self._back)
         return lift([self._back(unit) for unit in np.eye(size)])
 
-    def _back(self, weights: Any) -> Any:
-        """The gradient (count,) of the results, each by its weight."""
+    def _back(self, weights: Array) -> Array:
+        """The gradient (count,) of the weighted sum of the results."""
         scalar = tracer_in_progress().lift
         inputs = [[scalar(x) for x in part] for part in self.inputs]
         given = [None if not isinstance(w, Node) and w == 0.0 else scalar(w) for w in weights]
         wanted = {argument.input for argument in self.wrt}
         varied = [[k in wanted] * len(part) for k, part in enumerate(inputs)]
         adjoints = reverse(self.graph, inputs, [given], varied)
-        out = []
+        out: list[Array] = []
         for argument in self.wrt:
-            gradient = lift([0.0 if x is None else x for x in adjoints[argument.input]])
+            gradient: Array = lift([0.0 if x is None else x for x in adjoints[argument.input]])
             n = prod(argument.shape(self.robot))
             if argument.coordinates:
                 basis = [argument.change(self.robot, unit) for unit in np.eye(n)]
@@ -244,9 +253,10 @@ class _Traced:
     def _looped(self, count: int) -> bool:
         return has_loops(self.graph) or count * self.graph.operations > UNROLLED
 
-    def _rounds(self, count: int, row_of: Any) -> Any:
-        """row_of of every unit vector, by a loop."""
-        rows = repeat(
-            count, lambda carry, unit: (carry, row_of(unit).reshape(-1)), (), np.eye(count)
-        )
-        return rows[1]
+    def _rounds(self, count: int, row_of: Callable[[Array], Array]) -> Array:
+        """row_of(unit) for every unit vector, computed by a loop."""
+
+        def step(carry: tuple[()], unit: Array) -> tuple[tuple[()], Array]:
+            return carry, row_of(unit).reshape(-1)
+
+        return repeat(count, step, (), np.eye(count))[1]

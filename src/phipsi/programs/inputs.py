@@ -1,4 +1,5 @@
-"""What a program is given: options told from arrays, and the shapes of these without the batch."""
+"""Parameters of a program and the arguments of a call: options, arrays, and shapes without the
+batch."""
 
 from __future__ import annotations
 
@@ -10,20 +11,32 @@ import numpy as np
 
 from phipsi.compile import ArraySpec
 from phipsi.model import Robot
-from phipsi.programs.arguments import are_names, as_array, as_truths, frozen, is_dynamic
+from phipsi.programs.arguments import (
+    are_names,
+    as_array,
+    as_truths,
+    frozen,
+    is_dynamic,
+    is_mapping,
+)
 from phipsi.programs.parameters import EMPTY, Parameter
-from phipsi.typing import Shape
+from phipsi.typing import Array, Shape
+
+InputSpecs = tuple[tuple[str, ArraySpec | tuple[ArraySpec, ...]], ...]
+"""The parameters of a kernel by name: an array, or the arrays of a mapping."""
+Options = tuple[tuple[str, Hashable], ...]
+"""The options of a trace by name."""
 
 
 class Inputs:
-    """The parameters of a program, and its arguments sorted by them."""
+    """The parameters of a program, which sort the arguments of its calls."""
 
     def __init__(self, name: str, parameters: Iterable[Parameter], returns: Any = EMPTY) -> None:
         self.name = name
         self.robot_parameter, *own = parameters
-        """The first parameter."""
+        """The first parameter, the robot."""
         self.parameters = {p.name: p for p in own}
-        """Those after the robot."""
+        """The parameters after the robot, by name."""
         self.__signature__ = inspect.Signature(
             [p.for_inspect for p in (self.robot_parameter, *own)], return_annotation=returns
         )
@@ -35,12 +48,14 @@ class Inputs:
 
     @property
     def usage(self) -> str:
-        """How it is called."""
+        """The call signature as text, without types."""
         plain = [p.replace(annotation=EMPTY) for p in self.__signature__.parameters.values()]
         return f"{self.name}{inspect.Signature(plain)}"
 
-    def bind(self, args: Any, kwargs: Any) -> tuple[Robot, dict[str, Any]]:
-        """The robot, and the arguments by name."""
+    def bind(
+        self, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    ) -> tuple[Robot, dict[str, Any]]:
+        """The robot and the other arguments of a call by name, defaults included."""
         if args and not isinstance(args[0], Robot):
             raise TypeError(f"{self.name} needs a Robot first, got {type(args[0]).__name__}")
         try:
@@ -54,8 +69,8 @@ class Inputs:
             for p, x in zip(self.parameters.values(), values, strict=True)
         }
 
-    def is_option(self, name: str, value: Any) -> bool:
-        """Is the argument an option of the trace (else an input)?"""
+    def is_option(self, name: str, value: object) -> bool:
+        """Whether an argument is an option of the trace; otherwise it is an input of the kernel."""
         parameter = self.parameters[name]
         if parameter.kind == "option":
             if not isinstance(value, parameter.value_type):
@@ -69,45 +84,48 @@ class Inputs:
         return not is_dynamic(value)
 
     def is_mask(self, name: str) -> bool:
-        """Is the argument a mask of truth values?"""
+        """Whether a parameter is a mask of truth values."""
         return self.parameters[name].kind == "mask"
 
     def check_rules(self, values: Mapping[str, Any]) -> None:
-        """Refuse the first of the values by name that breaks the rule of its parameter."""
+        """Raise ValueError for the first value that breaks the rule of its parameter."""
         for name, parameter in self.parameters.items():
             parameter.check(self.name, values.get(name))
 
-    def sort(self, robot: Robot, arguments: dict[str, Any]) -> tuple[Any, Any, list[Any]]:
-        """Split arguments into static options, leaves (shapes) and their values."""
-        static: list[tuple[str, Any]] = []
-        leaves: list[tuple[str, ArraySpec | tuple[ArraySpec, ...]]] = []
-        values: list[Any] = []
+    def sort(
+        self, robot: Robot, arguments: dict[str, Any]
+    ) -> tuple[Options, InputSpecs, list[Array]]:
+        """Split the arguments of a call into options, array specifications and arrays."""
+        options: list[tuple[str, Hashable]] = []
+        specs: list[tuple[str, ArraySpec | tuple[ArraySpec, ...]]] = []
+        values: list[Array] = []
         for name, value in arguments.items():
             if self.is_option(name, value):
                 value = frozen(value)
                 if not isinstance(value, Hashable):
                     kind = type(value).__name__
                     raise TypeError(f"{self.name}: the option {name} is a {kind}, needs a constant")
-                static.append((name, value))
-            elif isinstance(value, Mapping) and not self.is_mask(name):
+                options.append((name, value))
+            elif is_mapping(value) and not self.is_mask(name):
                 arrays = {k: as_array(f"{self.name}: {name}[{k!r}]", v) for k, v in value.items()}
-                leaves.append((name, tuple(ArraySpec(k, a.shape[-1:]) for k, a in arrays.items())))
+                specs.append((name, tuple(ArraySpec(k, a.shape[-1:]) for k, a in arrays.items())))
                 values.extend(arrays.values())
             else:
                 numbers = as_truths if self.is_mask(name) else as_array
                 array = numbers(f"{self.name}: {name}", value)
-                leaves.append((name, ArraySpec(name, self.core(robot, name, array.shape[-1:]))))
+                specs.append((name, ArraySpec(name, self.core(robot, name, array.shape[-1:]))))
                 values.append(array)
-        return tuple(static), tuple(leaves), values
+        return tuple(options), tuple(specs), values
 
-    def example(self, robot: Robot, arguments: dict[str, Any]) -> tuple[dict[str, Any], Any]:
-        """Options, and the leaves of all other parameters, of which only the shapes count."""
+    def example(self, robot: Robot, arguments: dict[str, Any]) -> tuple[dict[str, Any], InputSpecs]:
+        """The options and the array specifications for arguments of which only the shapes count.
+        Parameters with a default that are not named are options with that value."""
         unknown = set(arguments) - set(self.parameters)
         if unknown:
             known = ", ".join(self.parameters)
             raise TypeError(f"{self.name} has no argument {min(unknown)!r}; it has {known}")
-        static: dict[str, Any] = {}
-        leaves: list[tuple[str, ArraySpec | tuple[ArraySpec, ...]]] = []
+        options: dict[str, Any] = {}
+        specs: list[tuple[str, ArraySpec | tuple[ArraySpec, ...]]] = []
         for name, parameter in self.parameters.items():
             value = arguments.get(name, parameter.default)
             if value is EMPTY:
@@ -118,32 +136,32 @@ class Inputs:
                         f"{self.name}.compile cannot know the shape of {name!r}; "
                         f"pass an example, {name}=np.zeros(...)"
                     )
-                leaves.append((name, ArraySpec(name, self.core(robot, name, ()))))
+                specs.append((name, ArraySpec(name, self.core(robot, name, ()))))
             elif name not in arguments or self.is_option(name, value):
-                static[name] = frozen(value)
-            elif isinstance(value, Mapping):
-                leaves.append((name, tuple(ArraySpec(k, np.shape(v)) for k, v in value.items())))
+                options[name] = frozen(value)
+            elif is_mapping(value):
+                specs.append((name, tuple(ArraySpec(k, np.shape(v)) for k, v in value.items())))
             else:
                 if parameter.kind == "mask":
                     value = as_truths(f"{self.name}: {name}", value)
                 shape = np.shape(value)
-                leaves.append((name, ArraySpec(name, self.checked(robot, name, shape))))
-        return static, tuple(leaves)
+                specs.append((name, ArraySpec(name, self.checked(robot, name, shape))))
+        return options, tuple(specs)
 
     def core(self, robot: Robot, name: str, default: tuple[int, ...]) -> tuple[int, ...]:
-        """The shape of an input without its batch; `default` where the program does not say."""
+        """The shape of an input without its batch, in numbers; `default` if none is declared."""
         shape = self.shape(name)
         if shape is None:
             return default
         return tuple(getattr(robot, d) if isinstance(d, str) else d for d in shape)
 
     def shape(self, name: str) -> Shape | None:
-        """The axes of an input without its batch, as far as the program says; of others None."""
+        """The declared axes of an input without its batch; None if none are declared."""
         parameter = self.parameters.get(name)
         return None if parameter is None else parameter.shape
 
     def checked(self, robot: Robot, name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """The shape of an argument, if it is right."""
+        """The shape of an argument; ValueError if it is not the declared one."""
         expected = self.core(robot, name, shape)
         if shape != expected:
             raise ValueError(f"{self.name}: {name} has shape {shape}, needs {expected}")

@@ -34,15 +34,15 @@ EMPTY: Any = inspect.Parameter.empty
 
 
 class ValueRule(Protocol):
-    """What the numbers of a parameter must be."""
+    """A condition on the numbers of a parameter, such as "positive"."""
 
     @property
     def needs(self) -> str:
-        """What they must be, in words."""
+        """The condition in words, for error messages: "a number > 0"."""
         ...
 
     def allows(self, x: Array, /) -> bool:
-        """Are these numbers such?"""
+        """Whether the numbers meet the condition."""
         ...
 
 
@@ -50,18 +50,18 @@ class ValueRule(Protocol):
 class Parameter:
     """A parameter of a program.
 
-    An "array" is an input of the kernel: numbers, or a mapping of names to such. A "mask" is an
-    array of truth values, or names in their place, which are a constant of the trace. An "option"
+    An "array" is an input of the kernel: numbers, or a mapping of names to numbers. A "mask" is an
+    array of truth values, or names of hinges, which are then a constant of the trace. An "option"
     is a constant of the trace.
     """
 
     name: str
     shape: Shape | None = None
-    """Of an array, without its batch; None: its last axis, whatever the length."""
+    """The shape of an array without its batch; None: its last axis, of any length."""
     kind: Kind = "array"
     default: Any = EMPTY
     value_type: type = object
-    """What an option must be an instance of."""
+    """The class of an option's values."""
     rule: ValueRule | None = None
     keyword_only: bool = False
     positional_only: bool = False
@@ -69,7 +69,7 @@ class Parameter:
 
     @property
     def required(self) -> bool:
-        """Has it no default?"""
+        """Whether the parameter has no default."""
         return self.default is EMPTY
 
     @property
@@ -80,8 +80,8 @@ class Parameter:
         kind = kinds.POSITIONAL_ONLY if self.positional_only else kind
         return kinds(self.name, kind, default=self.default, annotation=self.annotation)
 
-    def check(self, program: str, value: Any) -> None:
-        """Refuse numbers that break the rule."""
+    def check(self, program: str, value: object) -> None:
+        """Raise ValueError if the numbers break the rule."""
         if self.rule is not None and value is not None and not _allowed(self.rule, value):
             needs = self.rule.needs
             raise ValueError(f"{program}: {self.name} {_told(value)}, needs {needs}")
@@ -137,15 +137,17 @@ def type_hints(function: Callable[..., Any]) -> dict[str, Any]:
     return hints
 
 
-def _option_type(hint: Any) -> type | None:
-    """What an option of that type is an instance of; None of what is no option."""
+def _option_type(hint: Any) -> type[Any] | None:
+    """The class of the values of an option of that type; None if the type is not that of an
+    option."""
     if get_origin(hint) is Literal:
-        return type(get_args(hint)[0])
+        value: object = get_args(hint)[0]
+        return type(value)
     return hint if hint in OPTIONS else None
 
 
 def _declared(name: str, hint: Any) -> dict[str, Shape]:
-    """The shape that a type gives, if all lengths in it are known."""
+    """{parameter: shape} if the type declares a shape and all its lengths are known; else {}."""
     shape = axes(hint)
     if shape is None or any(isinstance(x, str) and x not in ROBOT_SIZES for x in shape):
         return {}

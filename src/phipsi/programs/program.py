@@ -4,30 +4,58 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, Protocol, TypeVar, overload
 
-from phipsi.compile import BACKENDS, ArraySpec
+from phipsi.compile import BACKENDS, ArraySpec, Dtype
 from phipsi.model import Robot
 from phipsi.programs.compiled import CompiledFunction, Verify
+from phipsi.programs.inputs import InputSpecs
 from phipsi.programs.parameters import Parameter, parameters_of
 from phipsi.programs.request import robot_inputs
 from phipsi.sweeps.log import logged_sweeps
 from phipsi.typing import Shape
 
+if TYPE_CHECKING:
+    from phipsi.programs.derivative import Mode
+    from phipsi.programs.source import Language
+
 P = ParamSpec("P")
 R = TypeVar("R")
+Stage = Literal["operators", "sweeps", "graph", "llvm", "cuda"]
+"""The stages of `Program.show`."""
+
+
+class OperatorEquation(Protocol):
+    """An operator expression, as `phipsi.operators` has it."""
+
+    def simplify(self, *, trace: Literal[True]) -> object:
+        """The derivation of its simplest form."""
+        ...
 
 
 class Program(CompiledFunction[P, R]):
-    """A function f(robot, *arrays, **options) that runs traced.
+    """A function f(robot, *arrays, **options) that is traced and compiled.
 
-    Call it with arrays of any leading batch shape; the kernel for this robot, these options and
-    shapes is made at first use and kept. Inside another program it becomes a part of that one.
+    Call it with arrays of any leading batch shape. The kernel for the robot, the options and the
+    shapes is compiled at the first call with them, and kept. Called inside another program, it
+    becomes a part of that program.
 
-    `program` makes one of a function's own signature; here the parameters are given, the robot
-    first. The function is called with every argument, those that are not keyword-only by position.
-    `name` and `doc` are the function's own unless given; `content_key` is a text that says what the
-    function computes, so that its traces may be remembered on disk; the others are as in `program`.
+    The decorator `program` makes one from the signature of a function. Here the parameters are
+    given explicitly, the robot first.
+
+    Parameters
+    ----------
+    function
+        The function. It is called with all arguments, by position unless they are keyword-only.
+    parameters
+        Its parameters, the robot first.
+    name, doc
+        Name and docstring (default: the function's own).
+    joint_space, equation, verify
+        As in `program`.
+    content_key
+        A text that identifies what the function computes: its traces are stored in the disk cache
+        under it. Without it they are not stored.
     """
 
     def __init__(
@@ -38,7 +66,7 @@ class Program(CompiledFunction[P, R]):
         name: str | None = None,
         doc: str | None = None,
         joint_space: bool = False,
-        equation: Any = None,
+        equation: OperatorEquation | None = None,
         verify: Verify | None = None,
         content_key: str | None = None,
     ) -> None:
@@ -47,21 +75,42 @@ class Program(CompiledFunction[P, R]):
             joint_space=joint_space, verify=verify, content_key=content_key,
         )  # fmt: skip
         self.equation = equation
-        """The operator expression that it is, if it is one."""
+        """The operator expression that the program computes, if there is one."""
 
     def derivative(
-        self, wrt: str | Sequence[str], of: str | None = None, mode: str | None = None
+        self, wrt: str | Sequence[str], of: str | None = None, mode: Mode | None = None
     ) -> Program[P, Any]:
-        """The program of the derivatives by the arguments `wrt`: with the same arguments, and for
-        each of its results, or for the one named `of`, an array (*result, *argument).
+        """The program that computes derivatives of this one.
 
-        Coordinates (arguments whose last axis is declared "nq") vary in the tangent space: an axis
-        of nv, the displacement of `Robot.integrate`. Names of the numbers of the robot ("gravity",
-        "inertia:BODY", …) are taken too. Of a sequence of names the result is a tuple, one part for
-        each. It can be derived again. `mode` is "forward" (cost: so many evaluations as the
-        arguments have numbers) or "reverse" (as the results have), by default the lesser; loops are
-        derived as loops, in reverse with one checkpoint a round.
+        It takes the same arguments and can be differentiated again. Loops are differentiated as
+        loops, in reverse mode with one checkpoint per iteration.
 
+        Parameters
+        ----------
+        wrt
+            The argument, or arguments, with respect to which the results are differentiated.
+            Configurations (arguments whose last axis is "nq") vary in the tangent space: their axis
+            has nv entries, the displacement of `Robot.integrate`. Constants of the robot
+            ("gravity", "inertia:BODY", …; see `Robot.parameter`) are named in the same way.
+        of
+            The name of the result that is differentiated (default: all results).
+        mode
+            "forward" (the cost of one evaluation for each number of the arguments) or "reverse"
+            (for each number of the results). By default the cheaper one.
+
+        Returns
+        -------
+        Program
+            For each result an array (…, *result, *argument); for a sequence `wrt` a tuple with one
+            part for each argument.
+
+        Raises
+        ------
+        ValueError
+            If there is no such argument, constant or result.
+
+        Examples
+        --------
         >>> import numpy as np, phipsi as pp
         >>> robot = pp.robots.double_pendulum()
         >>> gradient = pp.potential_energy.derivative(wrt="q")
@@ -77,74 +126,134 @@ class Program(CompiledFunction[P, R]):
         self,
         robot: Robot,
         *,
-        inputs: Any = (),
+        inputs: str | Sequence[str] | Mapping[str, Any] = (),
         names: Mapping[str, Any] | None = None,
         simplify: bool | None = None,
         shared: bool = False,
         **arguments: Any,
     ) -> Any:
-        """The results as SymPy expressions: a column or matrix (one result of no axis: an
-        expression; of three or more: an array), packed as the arrays are. Arguments as in
-        `compile`.
+        """The results of the program as SymPy expressions.
 
-        Symbols are real numbers, named q_1, q_2, v_1, …; `names={"q": "theta"}`, or symbols of
-        yours in the shape of the argument, name them otherwise. Constants of the robot are
-        numbers, but for `inputs`: names as in `compile`, or "all", become symbols (m mass, c
-        centre of mass, I inertia about it, l position of a hinge, g gravity, A armature; zeros
-        stay zeros); a mapping of such names gives expressions of yours. Short formulas are
-        simplified; `simplify` decides. `shared=True` returns (definitions, results) as
-        `sympy.cse` does: for robots whose formulas are too long to be written out.
+        Parameters
+        ----------
+        robot
+            The robot.
+        inputs
+            Constants of the robot that become symbols, by the names of `Robot.parameter`, or "all":
+            m mass, c centre of mass, I inertia about it, l position of a hinge, g gravity, A
+            armature. Zeros stay zeros, other constants are numbers. A mapping gives expressions of
+            your own for the named constants.
+        names
+            The names of arguments, {"q": "theta"}, or SymPy symbols in the shape of the argument.
+            By default symbols are named q_1, q_2, v_1, …; all are real.
+        simplify
+            Whether the expressions are simplified (default: short ones are).
+        shared
+            Whether common subexpressions are kept as definitions, for robots whose expressions are
+            too long to be written out.
+        **arguments
+            Arguments of the program, as in `compile`.
 
+        Returns
+        -------
+        sympy.Matrix, sympy.Expr or sympy.Array
+            A column or matrix; for a scalar result an expression, for three or more axes an array;
+            several results are packed as the arrays are. With `shared=True` it is
+            (definitions, results), as `sympy.cse` returns it.
+
+        Examples
+        --------
         >>> import phipsi as pp
         >>> pp.mass_matrix.symbolic(pp.robots.double_pendulum())[0, 0]
         9*cos(q_2)/100 + 3009/20000
         """
-        from phipsi.programs.symbolic import robot_symbols, written
+        from phipsi.programs.symbolic import robot_symbols, symbolic_results
 
-        static, leaves = self.example(robot, arguments)
+        options, specs = self.example(robot, arguments)
         given = robot_symbols(robot, inputs)
         extra = tuple(ArraySpec(name, (len(values),)) for name, values in given.items())
-        request = self.request(robot, static, leaves, extra=extra)
-        own = [x for _, leaf in leaves for x in ((leaf,) if isinstance(leaf, ArraySpec) else leaf)]
-        how: dict[str, Any] = {"simplify": simplify, "shared": shared}
-        return written(request, own, given, names or {}, **how)
+        request = self.request(robot, options, specs, extra=extra)
+        return symbolic_results(
+            request, _flattened(specs), given, names or {}, simplify=simplify, shared=shared
+        )
 
     def source(
         self,
         robot: Robot,
         *,
-        language: str = "c",
-        dtype: str = "float64",
+        language: Language = "c",
+        dtype: Dtype = "float64",
         name: str | None = None,
         unroll: bool | None = None,
         inputs: str | Sequence[str] = (),
         **arguments: Any,
     ) -> str:
-        """The program for one robot as source text; arguments as in `compile`.
+        """The program for one robot as source text.
 
-        In "c": one file of C99 that needs nothing but <math.h> and allocates nothing, with a
-        function `name` (default: the program's) that takes an array for each input, then one for
-        each result, for one state of the robot. In "cuda": the kernel that the cuda backend runs.
+        Parameters
+        ----------
+        robot
+            The robot.
+        language
+            "c": one file of C99 that needs nothing but <math.h> and allocates no memory, with a
+            function that takes an array for each input, then one for each result, for one state of
+            the robot. "cuda": the kernel that the cuda backend runs.
+        dtype
+            "float64" or "float32".
+        name
+            The name of the C function (default: the program's).
+        unroll, inputs
+            As in `compile`.
+        **arguments
+            Arguments of the program, as in `compile`.
 
+        Returns
+        -------
+        str
+            The source text.
+
+        Raises
+        ------
+        ValueError
+            If the name is not valid in C, or taken by C or <math.h>.
+
+        Examples
+        --------
         >>> import phipsi as pp
         >>> text = pp.kinetic_energy.source(pp.robots.double_pendulum())
         >>> "void kinetic_energy(const double *restrict q, const double *restrict v" in text
         True
         """
-        from phipsi.programs.source import written
+        from phipsi.programs.source import source_text
 
-        static, leaves = self.example(robot, arguments)
+        options, specs = self.example(robot, arguments)
         extra = robot_inputs(robot, inputs)
-        graph, results = self.request(robot, static, leaves, extra=extra, unroll=unroll).traced()
-        groups = ((leaf,) if isinstance(leaf, ArraySpec) else leaf for _, leaf in leaves)
-        every = [*(leaf for group in groups for leaf in group), *extra]
-        says = (inspect.getdoc(self) or f"{self.name}.").splitlines()[0]
-        return written(language, graph, dtype, name, self.name, says, robot, every, results.leaves)
+        graph, results = self.request(robot, options, specs, extra=extra, unroll=unroll).traced()
+        every = [*_flattened(specs), *extra]
+        summary = (inspect.getdoc(self) or f"{self.name}.").splitlines()[0]
+        return source_text(
+            language, graph, dtype, name, self.name, summary, robot, every, results.leaves
+        )
 
-    def show(self, robot: Robot, stage: str = "sweeps", **arguments: Any) -> str:
-        """What the program is at a stage: "operators" (its equation and source), "sweeps" (the
-        order of its recursions on this robot), "graph" (every scalar operation), "llvm" (the
-        vector code for this machine) or "cuda" (the kernel for CUDA devices)."""
+    def show(self, robot: Robot, stage: Stage = "sweeps", **arguments: Any) -> str:
+        """The program at one stage of its compilation, as text.
+
+        Parameters
+        ----------
+        robot
+            The robot.
+        stage
+            "operators" (docstring and equation, with its derivation), "sweeps" (the order of the
+            recursions on this robot), "graph" (every scalar operation), "llvm" (the vector code for
+            this machine) or "cuda" (the kernel for CUDA devices).
+        **arguments
+            Arguments of the program, as in `compile`.
+
+        Returns
+        -------
+        str
+            The text.
+        """
         match stage:
             case "operators":
                 own = [] if self.equation is None else [str(self.equation.simplify(trace=True))]
@@ -168,6 +277,12 @@ class Program(CompiledFunction[P, R]):
         return f"<program {self.usage}>"
 
 
+def _flattened(specs: InputSpecs) -> list[ArraySpec]:
+    """All arrays of the parameters, those of mappings included."""
+    groups = ((spec,) if isinstance(spec, ArraySpec) else spec for _, spec in specs)
+    return [spec for group in groups for spec in group]
+
+
 @overload
 def program(function: Callable[P, R], /) -> Program[P, R]: ...
 @overload
@@ -176,7 +291,7 @@ def program(
     shapes: Mapping[str, Shape] | None = None,
     static: Sequence[str] = (),
     joint_space: bool = False,
-    equation: Any = None,
+    equation: OperatorEquation | None = None,
     verify: Verify | None = None,
     masks: Sequence[str] = (),
 ) -> Callable[[Callable[P, R]], Program[P, R]]: ...
@@ -186,24 +301,55 @@ def program(
     shapes: Mapping[str, Shape] | None = None,
     static: Sequence[str] = (),
     joint_space: bool = False,
-    equation: Any = None,
+    equation: OperatorEquation | None = None,
     verify: Verify | None = None,
     masks: Sequence[str] = (),
 ) -> Any:
-    """Make a function of (robot, arrays...) a `Program`.
+    """Make a function f(robot, *arrays, **options) a `Program`; to be used as a decorator.
 
-    Arguments that are arrays, lists or numbers become inputs; parameters annotated str, bool or
-    int, strings, flags, None and the names in `static` are options of the trace. The last axis of
-    an input is its own and the axes before it are the batch, unless `shapes` says otherwise:
-    `shapes={"gain": ("nv", "nv"), "t": ()}`, where a string is a size of the robot. Known already:
-    q, v, a, tau, external. `joint_space=True` promises that the result is the same for every robot
-    with the same joint-space dynamics (no body's own frame, inertia or force is part of it): it is
-    then traced on one that takes fewer operations (`Robot.equivalent`). `equation` is the operator
-    expression that the program computes, for `show`. `verify(result, args, kwargs)` sees every call
-    that is not part of a trace; it returns the result, amended if need be, or raises. For such a
-    verdict it is computed in double precision. `masks` are inputs of truth values that may be given
-    as names instead (of hinges that are active), which are constants of the trace.
+    Arguments that are arrays, lists or numbers become inputs of the kernel. Strings, flags, None,
+    arguments of parameters annotated str, bool, int or `Literal`, and those named in `static`
+    are options: constants of the trace.
 
+    The last axes of an input are its own, and the axes before them are the batch. Shapes are
+    declared by the types of `phipsi.typing` (`gain: Annotated[ArrayLike, "nv nv"]`,
+    `t: ScalarLike`, `active: MaskLike`) or by `shapes`; those of q, v, a, tau and external are
+    known. An input of undeclared shape has one axis.
+
+    Parameters
+    ----------
+    function
+        The function. Its first parameter is the robot.
+    shapes
+        Shapes of inputs without the batch, `{"gain": ("nv", "nv"), "t": ()}`: lengths, or sizes of
+        the robot ("nq", "nv", "nb").
+    static
+        Names of parameters that are options of the trace.
+    joint_space
+        A promise that the result is the same for every robot with the same joint-space dynamics
+        (that it depends on no body's own frame, inertia or force). The program is then traced on
+        such a robot that takes fewer operations (`Robot.equivalent`).
+    equation
+        The operator expression that the program computes, for `Program.show`.
+    verify
+        A function verify(result, args, kwargs) that sees every call outside of a trace and returns
+        the result, amended if need be, or raises. Such programs compute in double precision.
+    masks
+        Names of inputs that are truth values and may be given as names of hinges instead, which
+        are then constants of the trace (as are parameters annotated `MaskLike`).
+
+    Returns
+    -------
+    Program
+        The program, to be called like the function.
+
+    Raises
+    ------
+    TypeError
+        If the function has no parameter, or *args or **kwargs.
+
+    Examples
+    --------
     >>> import numpy as np, phipsi as pp
     >>> @pp.program
     ... def drive(robot, q, v, target):

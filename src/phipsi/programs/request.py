@@ -1,8 +1,8 @@
-"""What is asked of a trace, and traces remembered on disk.
+"""Requests to trace a program for a robot, with traces stored in the disk cache.
 
-A program of phipsi itself on a robot, with given options and shapes, always gives the same graph:
-its digest, which names the machine code in the disk cache, is remembered there too, so that a
-kernel made once is loaded in a few milliseconds without tracing it again.
+A program of phipsi on a given robot, with given options and shapes, always gives the same graph.
+The digest of the graph, which names the machine code in the disk cache, is stored there too: a
+kernel that was compiled once is loaded in a few milliseconds without tracing.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ import numpy as np
 
 from phipsi.compile import (
     ArraySpec,
+    BackendName,
+    Dtype,
     Graph,
     Kernel,
     Recalled,
@@ -32,59 +34,59 @@ from phipsi.compile import (
     tracing,
 )
 from phipsi.model import Grasp, Loop, Robot
-from phipsi.programs.arguments import first, flatten
+from phipsi.programs.arguments import first, flatten, is_sequence
+from phipsi.programs.inputs import InputSpecs
 from phipsi.sweeps.lowering import unrolling
-
-Leaves = tuple[tuple[str, ArraySpec | tuple[ArraySpec, ...]], ...]
+from phipsi.typing import Array
 
 
 @dataclass(frozen=True)
 class Request:
-    """A program's function to be traced: on which robot, with which options (`static`), inputs
-    (`leaves`) and numbers of the robot that become inputs (`extra`)."""
+    """A function to be traced, the robot, the options and the inputs."""
 
     name: str
     apply: Callable[[Robot, dict[str, Any]], Any]
     robot: Robot
-    static: dict[str, Any]
-    leaves: Leaves
+    options: dict[str, Any]
+    specs: InputSpecs
     extra: tuple[ArraySpec, ...] = ()
+    """Constants of the robot that become inputs."""
     unroll: bool | None = None
     joint_space: bool = False
     content_key: str | None = None
-    """What says which function it is; without it traces are not remembered."""
+    """Text that identifies the function; without it the trace is not stored on disk."""
 
     @property
     def parameters(self) -> tuple[tuple[str, ArraySpec | dict[str, ArraySpec]], ...]:
         """The parameters of the kernel."""
         own = (
-            (name, leaf if isinstance(leaf, ArraySpec) else {one.name: one for one in leaf})
-            for name, leaf in self.leaves
+            (name, spec if isinstance(spec, ArraySpec) else {one.name: one for one in spec})
+            for name, spec in self.specs
         )
-        return (*own, *((leaf.name, leaf) for leaf in self.extra))
+        return (*own, *((spec.name, spec) for spec in self.extra))
 
-    def traced(self) -> tuple[Graph, Structure]:
-        """The graph and the structure of its results."""
+    def traced(self) -> tuple[Graph, Structure[Any]]:
+        """The traced graph and the structure of its results."""
         tracer = Tracer()
 
-        def entered(leaf: ArraySpec) -> Any:
-            return lift(tracer.input(leaf.name, prod(leaf.shape)).reshape(leaf.shape))
+        def entered(spec: ArraySpec) -> Array:
+            return lift(tracer.input(spec.name, prod(spec.shape)).reshape(spec.shape))
 
         with tracing(tracer), unrolling(self.unroll):
-            arguments = dict(self.static)
-            for name, leaf in self.leaves:
-                single = isinstance(leaf, ArraySpec)
+            arguments = dict(self.options)
+            for name, spec in self.specs:
+                single = isinstance(spec, ArraySpec)
                 arguments[name] = (
-                    entered(leaf) if single else {one.name: entered(one) for one in leaf}
+                    entered(spec) if single else {one.name: entered(one) for one in spec}
                 )
-            robot = self.robot.with_parameters({leaf.name: entered(leaf) for leaf in self.extra})
+            robot = self.robot.with_parameters({spec.name: entered(spec) for spec in self.extra})
             outputs, pack = flatten(self.apply(robot, arguments), self.name)
             arrays = [(name, np.asarray(lift(x))) for name, x in outputs]
             graph = tracer.graph([(name, list(x.reshape(-1))) for name, x in arrays])
         return graph, Structure(tuple(ArraySpec(name, x.shape) for name, x in arrays), pack)
 
-    def recalled(self) -> tuple[Graph | Recalled, Structure]:
-        """The same, from the disk cache if it is remembered there."""
+    def recalled(self) -> tuple[Graph | Recalled, Structure[Any]]:
+        """The same as `traced`, from the disk cache if the trace is stored there."""
         key = self._key()
         known = None if key is None else cache.load(key)
         if known is not None:
@@ -97,31 +99,33 @@ class Request:
             cache.store(key, json.dumps(note).encode())
         return graph, structure
 
-    def kernel(self, dtype: str, backend: str | None = None, threads: int | None = None) -> Kernel:
-        """The kernel of the graph."""
+    def kernel(
+        self, dtype: Dtype, backend: BackendName | None = None, threads: int | None = None
+    ) -> Kernel[Any]:
+        """The kernel that runs the graph."""
         backend = backend or default_backend(dtype)
         graph, results = self.recalled() if backend_named(backend).compiled else self.traced()
         return Kernel(self.name, graph, self.parameters, results, dtype, backend, threads)
 
     def _key(self) -> str | None:
-        """What the graph depends on; None where that cannot be known: without a key of the
-        function, and for options that are no plain constants."""
-        if self.content_key is None or not all(map(_plain, self.static.values())):
+        """The cache key: a digest of all that the graph depends on. None if the function has no
+        content key, or an option is not identified by its repr."""
+        if self.content_key is None or not all(map(_plain, self.options.values())):
             return None
-        how = (self.static, self.leaves, self.extra, self.unroll, self.joint_space)
+        how = (self.options, self.specs, self.extra, self.unroll, self.joint_space)
         what = (self.content_key, self.robot.key, how)
         return hashlib.sha256(_sources() + repr(what).encode()).hexdigest()
 
 
 def robot_inputs(robot: Robot, names: str | Sequence[str]) -> tuple[ArraySpec, ...]:
-    """Numbers of the robot that become inputs."""
+    """The specifications of constants of the robot that become inputs, by name."""
     given = (names,) if isinstance(names, str) else names
     return tuple(ArraySpec(name, robot.parameter(name).shape) for name in given)
 
 
-def _plain(x: Any) -> bool:
-    """Is it told by its repr alone?"""
-    if isinstance(x, tuple):
+def _plain(x: object) -> bool:
+    """Whether a constant is identified by its repr."""
+    if is_sequence(x) and isinstance(x, tuple):
         return all(map(_plain, x))
     return isinstance(x, (str, int, float, type(None))) or type(x) in (Grasp, Loop)
 

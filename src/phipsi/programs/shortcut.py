@@ -1,9 +1,9 @@
-"""Shortcuts: calls of a program with plain arrays that go straight to the native entry."""
+"""Shortcuts: repeated calls of a program with NumPy arrays that go straight to machine code."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 
@@ -11,39 +11,42 @@ from phipsi.compile import Kernel
 from phipsi.model import Robot
 from phipsi.programs.arguments import are_names, frozen, is_dynamic
 from phipsi.programs.parameters import Parameter
+from phipsi.typing import Array
 
 KEPT = 256
-"""Shortcuts a program keeps, oldest dropped first."""
+"""Shortcuts that a program keeps; the oldest is dropped first."""
 
 
 class Shortcut(NamedTuple):
-    """The robot (kept, for its identity is the key), the kernel, how much machine code there was,
-    the entry."""
+    """A kernel and the function that calls it with positional arrays."""
 
     robot: Robot
-    kernel: Kernel
+    """Kept alive, because its identity is part of the key."""
+    kernel: Kernel[Any]
     codes: int
+    """The number of pieces of machine code that the kernel had when `call` was made."""
     call: Callable[..., Any]
 
 
 class ArgumentPositions(NamedTuple):
-    """Which positional arguments, the robot being the first, are what."""
+    """The positions of a program's positional arguments by kind; the robot is at position 0."""
 
     names: Sequence[str]
+    """The names of all positional arguments."""
     positional_only: int
-    """So many of them cannot be given by keyword."""
+    """The number of arguments that cannot be given by keyword."""
     options: Sequence[int]
-    """Options of the trace."""
+    """Positions of options of the trace."""
     masks: Sequence[int]
-    """Truth values, or names."""
+    """Positions of masks: truth values, or names."""
     optional: Sequence[int]
-    """Arrays that may be None."""
-    unknown: frozenset[str]
+    """Positions of arrays that may be None."""
+    undeclared: frozenset[str]
     """Names of arrays without a declared shape."""
 
     @classmethod
     def of(cls, parameters: Sequence[Parameter]) -> ArgumentPositions:
-        """Of the parameters of a program."""
+        """The positions for the parameters of a program."""
         own = [p for p in parameters if not p.keyword_only]
         inputs = [p.kind != "option" for p in own]
         return cls(
@@ -57,19 +60,24 @@ class ArgumentPositions(NamedTuple):
 
 
 class Shortcuts:
-    """The shortcuts of a program, by what calls of one kernel have in common; all that a native
-    entry does not take goes to `general`, the program's own way."""
+    """The shortcuts of a program. A call is looked up by its robot, the number of its arguments and
+    its options; if there is no shortcut, or the arrays are not plain NumPy arrays, the call goes to
+    `general`, which takes arguments of any kind."""
 
-    def __init__(self, general: Callable[[Any, Any], Any], positions: ArgumentPositions) -> None:
+    def __init__(
+        self,
+        general: Callable[[tuple[Any, ...], dict[str, Any]], Any],
+        positions: ArgumentPositions,
+    ) -> None:
         self._general = general
         self._positions = positions
         counts = range(len(positions.names) + 1)
         self._options = [tuple(i for i in positions.options if i < n) for n in counts]
-        """Where the options are among so many arguments."""
+        """For each number of arguments, the positions of the options among them."""
         self._known: dict[Hashable, Shortcut] = {}
 
-    def call(self, args: Any, kwargs: Any) -> Any:
-        """Call the program."""
+    def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call the program, through a shortcut if there is one."""
         if kwargs:
             args, kwargs = self._in_order(args, kwargs)
         for i in self._positions.masks:
@@ -77,7 +85,7 @@ class Shortcuts:
                 args = _as_numbers(args, i)
         constants = self._constants(args)
         try:
-            known = self._known.get(_likeness(args, constants, kwargs))
+            known = self._known.get(_key(args, constants, kwargs))
         except (TypeError, IndexError):  # an array among the keywords, or no robot
             known = None
         if known is None:
@@ -86,14 +94,14 @@ class Shortcuts:
             return known.call(*[x for i, x in enumerate(args) if i and i not in constants])
         return known.call(*args[1:])
 
-    def learn(self, kernel: Kernel, args: Any, kwargs: Any) -> None:
-        """Let further calls like this one, which the kernel has answered, be short."""
+    def learn(self, kernel: Kernel[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Add the shortcut for calls like this one, which the kernel has just answered."""
         if not kernel.codes or not args or any(is_dynamic(x) for x in kwargs.values()):
             return
         robot, constants, count = args[0], self._constants(args), len(args)
         if not self._plain(kernel, [i for i in range(1, count) if i not in constants]):
             return
-        key = _likeness(args, constants, kwargs)
+        key = _key(args, constants, kwargs)
         try:
             known = self._known.get(key)
         except TypeError:  # an empty mapping among the keywords
@@ -103,24 +111,26 @@ class Shortcuts:
         fixed = {i: args[i] for i in constants}
 
         def fallback(*arrays: Any) -> Any:
-            left = iter(arrays)
-            given = (fixed[i] if i in fixed else next(left) for i in range(1, count))
+            remaining = iter(arrays)
+            given = (fixed[i] if i in fixed else next(remaining) for i in range(1, count))
             return self._general((robot, *given), kwargs)
 
         self._known[key] = Shortcut(robot, kernel, *kernel.entry(fallback))
         if len(self._known) > KEPT:
             self._known.pop(next(iter(self._known)), None)
 
-    def _plain(self, kernel: Kernel, arrays: list[int]) -> bool:
-        """Are the arguments of the kernel these, in order, and batches told from vectors?"""
+    def _plain(self, kernel: Kernel[Any], arrays: list[int]) -> bool:
+        """Whether the arguments at these positions are the kernel's parameters in order, none of
+        them a scalar of undeclared shape: an array for it would be taken for a batch of scalars."""
         names = [self._positions.names[i] for i in arrays]
-        single = (n for n, leaf in kernel.parameters if not getattr(leaf, "shape", True))
-        return [n for n, _ in kernel.parameters] == names and not self._positions.unknown & {
-            *single
-        }
+        scalars = {name for name, spec in kernel.parameters if not getattr(spec, "shape", True)}
+        ordered = [name for name, _ in kernel.parameters] == names
+        return ordered and not self._positions.undeclared & scalars
 
-    def _in_order(self, args: Any, kwargs: Any) -> tuple[Any, Any]:
-        """Keywords that are next in the order of positional arguments as such."""
+    def _in_order(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The call with keyword arguments made positional, as long as they are next in order."""
         named, positions = dict(kwargs), self._positions
         for name in positions.names[max(len(args), positions.positional_only) :]:
             if len(args) < positions.positional_only or named.get(name) is None:
@@ -128,9 +138,9 @@ class Shortcuts:
             args = (*args, named.pop(name))
         return args, named
 
-    def _constants(self, args: Any) -> tuple[int, ...]:
-        """The positional arguments that are constants of the trace: options, names in the place of
-        truth values, and arrays that are not there."""
+    def _constants(self, args: tuple[Any, ...]) -> tuple[int, ...]:
+        """The positions of arguments that are constants of the trace: options, masks given by
+        names, and optional arrays that are None."""
         n, positions = len(args), self._positions
         found = self._options[min(n, len(positions.names))]
         for i in positions.masks:
@@ -142,19 +152,23 @@ class Shortcuts:
         return found
 
 
-def _likeness(args: Any, constants: tuple[int, ...], kwargs: Any) -> Hashable:
-    """Robot, number of arguments, constants, options by keyword."""
+def _key(args: tuple[Any, ...], constants: tuple[int, ...], kwargs: dict[str, Any]) -> Hashable:
+    """The key of a shortcut: robot, number of arguments, constants, options by keyword."""
     key: tuple[Any, ...] = (id(args[0]), len(args))
     if constants:
-        key += (constants, *[(type(args[i]), frozen(args[i])) for i in constants])
+        key += (constants, *[(args[i].__class__, frozen(args[i])) for i in constants])
     if kwargs:
-        key += tuple([(name, type(x), frozen(x)) for name, x in kwargs.items()])
+        key += tuple([(name, x.__class__, frozen(x)) for name, x in kwargs.items()])
     return key
 
 
-def _as_numbers(args: Any, i: int) -> Any:
-    """The arguments with truth values as numbers of the type that the first array has."""
-    x, like = args[i], args[1]
-    if not (isinstance(x, np.ndarray) and x.dtype == bool and isinstance(like, np.ndarray)):
+def _as_numbers(args: tuple[Any, ...], i: int) -> tuple[Any, ...]:
+    """The arguments, a boolean array at position i converted to the type of the first array."""
+    mask, like = args[i], args[1]
+    if not (_is_array(mask) and mask.dtype == bool and _is_array(like)):
         return args
-    return (*args[:i], x.astype(like.dtype), *args[i + 1 :])
+    return (*args[:i], mask.astype(like.dtype), *args[i + 1 :])
+
+
+def _is_array(x: object) -> TypeGuard[Array]:
+    return isinstance(x, np.ndarray)

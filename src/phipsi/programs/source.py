@@ -1,17 +1,19 @@
-"""Kernels as source text: what a file of C or CUDA says about itself."""
+"""Programs as source text in C or CUDA, with a comment that documents the arrays."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
 from math import prod
+from typing import Literal, get_args
 
-from phipsi.compile import BACKENDS, ArraySpec, Graph
+from phipsi.compile import BACKENDS, ArraySpec, Dtype, Graph
 from phipsi.compile.c_file import FUNCTIONS, c_file, function_name, identifiers, is_taken
 from phipsi.model import Robot
 
-LANGUAGES = ("c", "cuda")
-"""What a program can be written in."""
+Language = Literal["c", "cuda"]
+"""The languages of `Program.source`."""
+LANGUAGES: tuple[Language, ...] = get_args(Language)
 
 UNITS = {
     "q": "rad, m; quaternions (w, x, y, z)",
@@ -24,18 +26,19 @@ UNITS = {
 """Units of the arguments that every program shares."""
 
 
-def written(
-    language: str,
+def source_text(
+    language: Language,
     graph: Graph,
-    dtype: str,
+    dtype: Dtype,
     name: str | None,
     program: str,
-    says: str,
+    summary: str,
     robot: Robot,
-    leaves: Sequence[ArraySpec],
+    inputs: Sequence[ArraySpec],
     results: Sequence[ArraySpec],
 ) -> str:
-    """The text of a graph; `name` is the function's in C (default: much that of the program)."""
+    """The source text of a graph. `name` is the name of the C function (default: the name of the
+    program, made valid in C), `summary` a sentence for the comment."""
     if language not in LANGUAGES:
         raise ValueError(f"language {language!r} is not one of {', '.join(LANGUAGES)}")
     if dtype not in ("float64", "float32"):
@@ -51,20 +54,23 @@ def written(
             f"name {name!r} is no name of a function in C: the language, <math.h> or the file has "
             f"it already; use another, as {'robot_' + name!r}"
         )
-    about = [f"{says} Robot: {robot.name}. {graph.operations} operations. Written by phipsi.", ""]
-    known = [leaf.name for leaf in leaves]
+    about = [
+        f"{summary} Robot: {robot.name}. {graph.operations} operations. Written by phipsi.",
+        "",
+    ]
+    known = [spec.name for spec in inputs]
     names = [f"out {x.name}" if x.name in known else x.name for x in results]
     names = names if len(results) > 1 else ["out"]
     words = identifiers([*known, *names])
-    about += [_array("in ", *both) for both in zip(words, leaves, strict=False)]
+    about += [_array("in ", *both) for both in zip(words, inputs, strict=False)]
     about += [_array("out", *both) for both in zip(words[len(known) :], results, strict=True)]
     about += ["", "Hinges, and where they are in q and v:", *_hinges(robot)]
     about += ["", "Arrays may not overlap. Any number of threads may call it at once."]
     return c_file(graph, dtype, name, about, names)
 
 
-def _array(way: str, word: str, leaf: ArraySpec) -> str:
-    name, shape = leaf
+def _array(way: str, word: str, spec: ArraySpec) -> str:
+    name, shape = spec
     told = "" if word == name or way == "out" else f" = {name}"
     sizes = "" if len(shape) < 2 else f" ({' x '.join(map(str, shape))}, row by row)"
     unit = f" [{UNITS[name]}]" if name in UNITS else ""

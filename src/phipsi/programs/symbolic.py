@@ -1,4 +1,4 @@
-"""Programs as formulas: the names of their symbols, and numbers of the robot as symbols."""
+"""Programs as SymPy expressions: symbols for their arguments and for constants of the robot."""
 
 from __future__ import annotations
 
@@ -13,47 +13,57 @@ from phipsi.compile import ArraySpec
 from phipsi.compile.formulas import arranged, formulas
 from phipsi.compile.to_sympy import sympy, tidy
 from phipsi.model import Robot
+from phipsi.programs.arguments import is_mapping
 from phipsi.programs.request import Request
 from phipsi.spatial import SpatialInertia, Transform
+from phipsi.typing import Array, ArrayLike
 
 ROUNDING = 4e-15
-"""Below this part of those beside it, a number of the robot is rounding of a zero."""
+"""A component of a vector or matrix of the robot that is smaller than this fraction of the largest
+is a rounding error and is set to zero."""
 
-_CROSSED = np.array([5, 6, 8])
-"""Which of the ten numbers of an inertia are its products."""
+_PRODUCTS = np.array([5, 6, 8])
+"""The positions of the products of inertia among the ten inertia parameters."""
 
 
-def written(
+def symbolic_results(
     request: Request,
-    leaves: Sequence[ArraySpec],
+    specs: Sequence[ArraySpec],
     parameters: Mapping[str, Sequence[Any]],
     names: Mapping[str, Any],
-    **how: Any,
+    *,
+    simplify: bool | None,
+    shared: bool,
 ) -> Any:
-    """The results of a program as SymPy expressions, packed as its arrays are."""
+    """The results of a program as SymPy expressions, packed as its arrays are: `specs` are its
+    arguments, `names` the names or symbols given for them, `parameters` the expressions for
+    constants of the robot, `simplify` and `shared` as in `Program.symbolic`."""
     name = request.name
-    for unknown in set(names) - {leaf.name for leaf in leaves}:
-        known = ", ".join(leaf.name for leaf in leaves)
+    for unknown in set(names) - {spec.name for spec in specs}:
+        known = ", ".join(spec.name for spec in specs)
         raise TypeError(f"{name}: names= has {unknown!r}, but its arguments are {known}")
-    arguments = [symbols(leaf, names.get(leaf.name, leaf.name)) for leaf in leaves]
-    _told_apart(name, [leaf.name for leaf in leaves], arguments, parameters)
-    apply = request.apply
-    graph, results = replace(request, apply=lambda robot, x: apply(exact(robot), x)).traced()
+    arguments = [symbols(spec, names.get(spec.name, spec.name)) for spec in specs]
+    _check_distinct(name, [spec.name for spec in specs], arguments, parameters)
+
+    def apply(robot: Robot, values: dict[str, Any]) -> Any:
+        return request.apply(exact(robot), values)
+
+    graph, results = replace(request, apply=apply).traced()
     leading = [x for values in arguments for x in values]
     inputs = [*arguments, *parameters.values()]
-    definitions, outputs = formulas(name, graph, inputs, leading, **how)
-    shapes = (leaf.shape for leaf in results.leaves)
+    definitions, outputs = formulas(name, graph, inputs, leading, simplify=simplify, shared=shared)
+    shapes = (spec.shape for spec in results.leaves)
     packed = results.pack([arranged(*both) for both in zip(shapes, outputs, strict=True)])
-    return (definitions, packed) if how["shared"] else packed
+    return (definitions, packed) if shared else packed
 
 
-def _told_apart(
+def _check_distinct(
     name: str,
     known: Sequence[str],
     arguments: Sequence[Sequence[Any]],
     parameters: Mapping[str, Sequence[Any]],
 ) -> None:
-    """Refuse a symbol of an argument that also stands for something else."""
+    """Raise ValueError if a symbol of an argument also denotes something else."""
     owners: dict[str, str] = {}
     for parameter, values in parameters.items():
         owners.update({x.name: parameter for e in values for x in e.free_symbols})
@@ -68,7 +78,7 @@ def _told_apart(
 
 
 def exact(robot: Robot) -> Robot:
-    """The robot, and that of the same joint-space dynamics, with zeros in the place of rounding."""
+    """The robot, and its `equivalent`, with rounding errors replaced by zeros."""
     found = _rounded(robot)
     same = _rounded(found.equivalent)
     for one in (found, same):
@@ -81,60 +91,62 @@ def _rounded(robot: Robot) -> Robot:
         replace(b, inertia=_inertia_of(b.inertia), origin=_placed(b.origin)) for b in robot.bodies
     )
     hinges = (
-        replace(h, placement=_placed(h.placement), axes=tuple(map(_rounding_out, h.axes)))
+        replace(h, placement=_placed(h.placement), axes=tuple(map(_without_rounding, h.axes)))
         for h in robot.hinges
     )
     frames = {n: replace(f, placement=_placed(f.placement)) for n, f in robot.frames.items()}
-    gravity = _rounding_out(robot.gravity)
+    gravity = _without_rounding(robot.gravity)
     return replace(
         robot, bodies=tuple(bodies), hinges=tuple(hinges), frames=frames, gravity=gravity
     )
 
 
 def _placed(placement: Transform) -> Transform:
-    return Transform(_rounding_out(placement.rotation), _rounding_out(placement.position))
+    return Transform(_without_rounding(placement.rotation), _without_rounding(placement.position))
 
 
 def _inertia_of(inertia: SpatialInertia) -> SpatialInertia:
-    values = np.array(inertia.parameters, object)
+    values: Array = np.array(inertia.parameters, object)
     if _traced(values):
         return inertia
-    most = max(map(abs, values[4:]))
-    values[1:4] = _rounding_out(values[1:4], np.sqrt(abs(values[0]) * most))
-    values[_CROSSED] = _rounding_out(values[_CROSSED], most)
+    most: float = max(map(abs, values[4:]))
+    values[1:4] = _without_rounding(values[1:4], np.sqrt(abs(values[0]) * most))
+    values[_PRODUCTS] = _without_rounding(values[_PRODUCTS], most)
     return SpatialInertia.of_parameters(values.tolist())
 
 
-def _rounding_out(values: Any, scale: float = 0.0) -> Any:
-    """Numbers, those that are rounding beside the largest (or the scale) zero; traced ones as they
-    are."""
-    values = np.asarray(values)
-    if _traced(values):
-        return values
-    most = max(scale, *map(abs, values.flat))
-    return np.where(np.abs(values.astype(float)) < ROUNDING * most, 0.0, values)
+def _without_rounding(values: ArrayLike, scale: float = 0.0) -> Array:
+    """The numbers, with those that are rounding errors beside the largest (or beside the scale) set
+    to zero; traced arrays are returned unchanged."""
+    array: Array = np.asarray(values)
+    if _traced(array):
+        return array
+    most = max(scale, *map(abs, array.flat))
+    return np.where(np.abs(array.astype(float)) < ROUNDING * most, 0.0, array)
 
 
-def _traced(values: Any) -> bool:
+def _traced(values: Array) -> bool:
     return not all(isinstance(x, (int, float)) for x in values.flat)
 
 
-def symbols(leaf: ArraySpec, given: Any) -> list[Any]:
-    """The symbols of an argument: those given, or NAME_1, NAME_2, … (real numbers)."""
+def symbols(spec: ArraySpec, given: Any) -> list[Any]:
+    """The real symbols of an argument: the given ones, or GIVEN_1, GIVEN_2, … for a given name."""
     s = sympy()
     if isinstance(given, str):
-        indices = product(*(range(1, n + 1) for n in leaf.shape))
+        indices = product(*(range(1, n + 1) for n in spec.shape))
         return [s.Symbol("_".join((given, *map(str, i))), real=True) for i in indices]
     chosen = list(np.array(given, object).reshape(-1))
-    if np.shape(given) != leaf.shape or not all(isinstance(x, s.Symbol) for x in chosen):
-        raise TypeError(f"names= for {leaf.name!r} needs a string or symbols {leaf.shape}")
+    if np.shape(given) != spec.shape or not all(isinstance(x, s.Symbol) for x in chosen):
+        raise TypeError(f"names= for {spec.name!r} needs a string or symbols {spec.shape}")
     return chosen
 
 
-def robot_symbols(robot: Robot, inputs: Any) -> dict[str, list[Any]]:
-    """Numbers of the robot as expressions, by the names of `Robot.parameter`: as given by a
-    mapping, or named here. Zeros stay zeros."""
-    if isinstance(inputs, Mapping):
+def robot_symbols(
+    robot: Robot, inputs: str | Sequence[str] | Mapping[str, Any]
+) -> dict[str, list[Any]]:
+    """Expressions for constants of the robot, by the names of `Robot.parameter`: the values of a
+    mapping, or symbols in the place of the numbers that are not zero."""
+    if is_mapping(inputs):
         return {name: _given(robot, name, values) for name, values in inputs.items()}
     if isinstance(inputs, str):
         inputs = _all(robot) if inputs == "all" else (inputs,)
@@ -151,7 +163,7 @@ def robot_symbols(robot: Robot, inputs: Any) -> dict[str, list[Any]]:
 
 
 def _all(robot: Robot) -> list[str]:
-    """Every number of the robot that shapes its motion."""
+    """The names of all constants of the robot that its dynamics depend on."""
     bodies = (f"inertia:{body.name}" for body in robot.bodies)
     of_hinges = (f"{what}:{h.name}" for h in robot.hinges for what in ("placement", "armature"))
     return ["gravity", *bodies, *of_hinges]
@@ -169,7 +181,7 @@ def _given(robot: Robot, name: str, values: Any) -> list[Any]:
 
 
 def _named(robot: Robot, name: str) -> list[Any]:
-    """Symbols in the place of the numbers that are not zero."""
+    """A symbol for each number that is not zero, and 0 for the others."""
     what, _, target = name.partition(":")
     value = robot.parameter(name)
     if what == "gravity":
@@ -192,25 +204,27 @@ def _symbol(letter: str, index: str, value: float) -> Any:
     return s.Symbol(word, real=True) if value else s.Integer(0)
 
 
-def _quaternion(value: np.ndarray) -> list[Any]:
-    return [tidy(x) for x in _rounding_out(value).tolist()]
+def _quaternion(value: Array) -> list[Any]:
+    return [tidy(x) for x in _without_rounding(value).tolist()]
 
 
-def _vector(letter: str, index: str, value: np.ndarray) -> list[Any]:
-    """A vector's symbols: one with its sign where it lies along an axis, else one an axis."""
-    value = _rounding_out(value)
+def _vector(letter: str, index: str, value: Array) -> list[Any]:
+    """The symbols of a vector: one, with a sign, for a vector along an axis, else one per axis."""
+    value = _without_rounding(value)
     if np.count_nonzero(value) == 1:
         return [_symbol(letter, index, x) * (1 if x > 0 else -1) for x in value]
     return [_symbol(letter, axis + index, x) for axis, x in zip("xyz", value, strict=True)]
 
 
-def _inertia(index: str, value: np.ndarray) -> list[Any]:
-    """Mass m, centre of mass c, and the inertia I about it, as the ten numbers of a body."""
+def _inertia(index: str, value: Array) -> list[Any]:
+    """The ten inertia parameters of a body as expressions in its mass m, centre of mass c, and
+    inertia I about the centre of mass."""
     m = float(value[0])
-    value = np.array(_inertia_of(SpatialInertia.of_parameters(value.tolist())).parameters, float)
+    inertia = _inertia_of(SpatialInertia.of_parameters(value.tolist()))
+    value = np.array(inertia.parameters, float)
     centre = value[1:4] / m if m else np.zeros(3)
     about = [value[4 + k] - m * float(_steiner(centre)[k]) for k in range(6)]
-    scale = 1e-12 * max(map(abs, value[4:]))
+    scale = 1e-12 * float(np.abs(value[4:]).max())
     mass, c = _symbol("m", index, m), np.array(_vector("c", index, centre), object)
     moments = [
         _symbol("I", axes + index, 0.0 if abs(x) <= scale else x)
@@ -220,7 +234,7 @@ def _inertia(index: str, value: np.ndarray) -> list[Any]:
     return [mass, *(mass * x for x in c), *(a + b for a, b in zip(moments, moved, strict=True))]
 
 
-def _steiner(c: Any) -> list[Any]:
-    """c² − c c*: what a unit mass at c adds to xx, xy, xz, yy, yz, zz."""
+def _steiner(c: Array) -> list[Any]:
+    """c² − c c*: the inertia xx, xy, xz, yy, yz, zz of a unit mass at c (Steiner's theorem)."""
     x, y, z = c
     return [y * y + z * z, -x * y, -x * z, x * x + z * z, -y * z, x * x + y * y]

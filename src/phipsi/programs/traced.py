@@ -8,22 +8,22 @@ from typing import Any
 
 import numpy as np
 
-from phipsi.compile import Graph, is_traced, lift
+from phipsi.compile import ArraySpec, Graph, is_traced, lift
 from phipsi.model import Robot
-from phipsi.programs.arguments import as_truths, flatten
-from phipsi.programs.inputs import Inputs
+from phipsi.programs.arguments import as_truths, flatten, is_mapping
+from phipsi.programs.inputs import Inputs, InputSpecs, Options
 from phipsi.programs.parameters import EMPTY, Parameter
 from phipsi.programs.request import Request
 from phipsi.sweeps.lowering import simplest
 
 
 class TracedFunction(Inputs):
-    """A function f(robot, *arrays, **options) with a description of its parameters: what can be
-    traced, by itself or as a part of another trace.
+    """A function f(robot, *arrays, **options) with descriptions of its parameters, which can be
+    traced by itself or within another trace.
 
-    It is called with every argument, those that are not keyword-only by position. `name` and `doc`
-    are the function's own unless they are given. `content_key` is a text that says what the
-    function computes, so that its traces may be remembered on disk.
+    The function is called with all arguments, by position unless they are keyword-only. `name` and
+    `doc` default to the function's own. `content_key` is a text that identifies what the function
+    computes: its traces are stored in the disk cache under it.
     """
 
     def __init__(
@@ -46,8 +46,9 @@ class TracedFunction(Inputs):
 
     @property
     def content_key(self) -> str | None:
-        """The text that says what it computes: the one given, or where it stands in phipsi; None
-        for functions of others, of which nothing is remembered on disk."""
+        """The text that identifies what the function computes: the given one, or its qualified
+        name if it is a program of phipsi. None for other functions, whose traces are not stored on
+        disk."""
         if self._content_key is not None:
             return self._content_key
         home, name = self.function.__module__ or "", self.function.__qualname__
@@ -55,8 +56,9 @@ class TracedFunction(Inputs):
         return f"{home}.{name}" if known else None
 
     def apply(self, robot: Robot, arguments: dict[str, Any]) -> Any:
-        """The function itself, on arguments by name."""
-        positional, keywords = [], {}
+        """Call the function with arguments given by name."""
+        positional: list[Any] = []
+        keywords: dict[str, Any] = {}
         for name, parameter in self.parameters.items():
             if parameter.keyword_only:
                 keywords[name] = arguments[name]
@@ -67,12 +69,12 @@ class TracedFunction(Inputs):
         )
 
     def inlined(self, robot: Robot, arguments: dict[str, Any]) -> Any:
-        """The result as a part of the trace in progress."""
+        """Call the function within the trace in progress."""
         traced: dict[str, Any] = {}
         for name, value in arguments.items():
             if self.is_option(name, value):
                 traced[name] = value
-            elif isinstance(value, Mapping):
+            elif is_mapping(value):
                 traced[name] = {k: lift(v) for k, v in value.items()}
             else:
                 if self.is_mask(name) and not is_traced(value):
@@ -80,17 +82,40 @@ class TracedFunction(Inputs):
                 traced[name] = lift(value)
                 self.checked(robot, name, traced[name].shape)
         result = self.apply(robot, traced)
-        leaves, pack = flatten(result, self.name)
-        return pack([lift(x) if np.ndim(x) else lift(x)[()] for _, x in leaves])
+        arrays, pack = flatten(result, self.name)
+        return pack([lift(x) if np.ndim(x) else lift(x)[()] for _, x in arrays])
 
-    def request(self, robot: Robot, static: Any, leaves: Any, **more: Any) -> Request:
-        """The request to trace it for a robot: options, inputs, and more as `Request` has it."""
+    def request(
+        self,
+        robot: Robot,
+        options: Options | Mapping[str, Any],
+        specs: InputSpecs,
+        *,
+        extra: tuple[ArraySpec, ...] = (),
+        unroll: bool | None = None,
+    ) -> Request:
+        """The request to trace the function for a robot; arguments as in `Request`."""
         return Request(
-            self.name, self.apply, robot, dict(static), tuple(leaves),
-            joint_space=self.joint_space, content_key=self.content_key, **more,
+            self.name, self.apply, robot, dict(options), specs, extra, unroll,
+            joint_space=self.joint_space, content_key=self.content_key,
         )  # fmt: skip
 
     def graph(self, robot: Robot, *, unroll: bool | None = None, **arguments: Any) -> Graph:
-        """The traced scalar graph for one robot; arguments as in `compile`."""
-        static, leaves = self.example(robot, arguments)
-        return self.request(robot, static, leaves, unroll=unroll).traced()[0]
+        """The traced graph of scalar operations for one robot.
+
+        Parameters
+        ----------
+        robot
+            The robot.
+        unroll
+            Whether sweeps over bodies are unrolled (default: up to 64 bodies).
+        **arguments
+            Arguments of the program, as in `compile`.
+
+        Returns
+        -------
+        Graph
+            The graph, which can be printed.
+        """
+        options, specs = self.example(robot, arguments)
+        return self.request(robot, options, specs, unroll=unroll).traced()[0]

@@ -6,7 +6,7 @@ import errno
 import os
 import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -14,11 +14,11 @@ from phipsi.model.untrusted import quoted
 from phipsi.scenarios.toml_reader import At
 
 SHOWN = 5
-"""So many files are named in a message."""
+"""The most files that a message names."""
 
 
 def inside(name: str, at: At) -> Path:
-    """The folder that a scenario names: below where the command runs, wherever the scenario is."""
+    """The folder that a scenario names, relative to the current folder and below it."""
     path = Path(name)
     here = Path.cwd().resolve()
     odd = path.is_absolute() or ".." in path.parts or not name.isprintable() or path == Path()
@@ -30,7 +30,7 @@ def inside(name: str, at: At) -> Path:
 
 
 def check(path: Path, force: bool) -> None:
-    """Refuse a folder that cannot be written, or that holds files unless they may be replaced."""
+    """Refuse a folder that cannot be written, and without `force` one that holds files."""
     shown = quoted(str(path), 200)
     try:
         if path.exists() and not path.is_dir():
@@ -63,7 +63,7 @@ def _draft(path: Path) -> Path:
 
 
 def _reason(error: BaseException | None) -> str:
-    """What the operating system said, found along the causes of an error."""
+    """The message of the operating system among the causes of an error, else that of the error."""
     said = str(error)
     while error is not None:
         if isinstance(error, OSError) and error.strerror:
@@ -73,11 +73,11 @@ def _reason(error: BaseException | None) -> str:
 
 
 @contextmanager
-def filled(path: Path, force: bool = False) -> Iterator[Path]:
-    """A draft folder whose files take their places in `path` when all are written.
+def filled(path: Path, force: bool = False) -> Generator[Path]:
+    """A draft folder, whose files are moved to `path` when the context ends without an error.
 
     Whatever stops the writing (a full disk, Ctrl-C), the draft is removed and `path` is as it was.
-    Other files in it stay.
+    Other files in `path` stay.
     """
     check(path, force)
     shown = quoted(str(path), 200)
@@ -96,8 +96,9 @@ def filled(path: Path, force: bool = False) -> Iterator[Path]:
 
 
 def _replaced(draft: Path, path: Path) -> None:
-    """Put the files of a draft into their folder; if that fails, the old ones again."""
-    files, old, placed = sorted(draft.iterdir()), draft / "old", []
+    """Move the files of a draft into their folder; if that fails, restore the old ones."""
+    files, old = sorted(draft.iterdir()), draft / "old"
+    placed: list[str] = []
     for file in files:
         if (path / file.name).is_dir():
             raise IsADirectoryError(errno.EISDIR, f"{quoted(file.name)} is a folder there")

@@ -1,14 +1,15 @@
-"""Poses and coordinates of hinges as scenarios write them."""
+"""Poses and coordinates of hinges in scenario files."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, TypeAlias
 
 import numpy as np
 
-from phipsi.scenarios.toml_reader import At, Table, named, number, numbers, table, text
+from phipsi.scenarios.toml_reader import At, Table, TomlValue, named, number, numbers, table, text
 from phipsi.spatial import rotation as rot
+from phipsi.typing import Pose
 
 VECTOR = numbers(3)
 
@@ -16,19 +17,19 @@ VECTOR = numbers(3)
 @dataclass(frozen=True, kw_only=True)
 class PoseSpec(Table):
     """A pose: absolute by `position` [m] and a rotation (`rpy`, `rpy_deg` about the fixed axes x,
-    y, z in turn, or `quaternion` w, x, y, z), or moved from where it is at the start by
-    `shift` [m] and by the rotation vector `turn` or `turn_deg`, both in the axes of the world."""
+    y, z in turn, or `quaternion` w, x, y, z), or relative to the pose at the start by `shift` [m]
+    and by the rotation vector `turn` or `turn_deg`, both in the axes of the world."""
 
-    position: Annotated[Any, VECTOR] = None
-    rpy: Annotated[Any, VECTOR] = None
-    rpy_deg: Annotated[Any, VECTOR] = None
-    quaternion: Annotated[Any, numbers(4)] = None
-    shift: Annotated[Any, VECTOR] = None
-    turn: Annotated[Any, VECTOR] = None
-    turn_deg: Annotated[Any, VECTOR] = None
+    position: Annotated[tuple[float, ...] | None, VECTOR] = None
+    rpy: Annotated[tuple[float, ...] | None, VECTOR] = None
+    rpy_deg: Annotated[tuple[float, ...] | None, VECTOR] = None
+    quaternion: Annotated[tuple[float, ...] | None, numbers(4)] = None
+    shift: Annotated[tuple[float, ...] | None, VECTOR] = None
+    turn: Annotated[tuple[float, ...] | None, VECTOR] = None
+    turn_deg: Annotated[tuple[float, ...] | None, VECTOR] = None
 
-    def pose(self, start: np.ndarray) -> np.ndarray:
-        """(4, 4); what is not said is as at the start (4, 4)."""
+    def pose(self, start: Pose) -> Pose:
+        """The pose; position or rotation are those of `start` if they are not given."""
         out = np.array(start, float)
         for keys in (("position", "shift"), ("rpy", "rpy_deg", "quaternion", "turn", "turn_deg")):
             given = [name for name in keys if getattr(self, name) is not None]
@@ -51,15 +52,17 @@ class PoseSpec(Table):
 
 @dataclass(frozen=True, kw_only=True)
 class RelativePoseSpec(PoseSpec):
-    """The same, moved from where `frame` is at the start."""
+    """A pose that may be relative to the pose of `frame` at the start."""
 
     frame: Annotated[str | None, text] = None
 
 
 POSE = table(PoseSpec)
+Coordinates: TypeAlias = float | tuple[float, ...] | PoseSpec
+"""The coordinates of a hinge as they are written."""
 
 
-def coordinates(value: Any, at: At) -> Any:
+def coordinates(value: TomlValue, at: At) -> Coordinates:
     """The coordinates of a hinge: a number, a list of numbers, or the pose of a free one."""
     if isinstance(value, dict):
         return POSE(value, at)

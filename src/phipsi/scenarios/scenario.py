@@ -1,9 +1,9 @@
-"""Scenarios: files that say what is simulated, read, checked and run."""
+"""Scenarios: files that describe simulations, which are read, checked and run."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import resources
@@ -12,20 +12,30 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from phipsi.control.composition import composed, composed_name
 from phipsi.model import Closure, ModelError, Robot, untrusted
-from phipsi.scenarios.composition import Law, composed, inner_name
+from phipsi.programs import Program
 from phipsi.scenarios.controller_spec import ControllerSpec, controller_specs
 from phipsi.scenarios.schema import (
     CaptureTable,
     ChangeTable,
     Document,
+    EventTable,
     FailureTable,
     Output,
+    ReleaseTable,
     Simulation,
     Start,
-    Stops,
 )
-from phipsi.scenarios.toml_reader import At, ScenarioError, hint, parse, read
+from phipsi.scenarios.toml_reader import (
+    At,
+    ScenarioError,
+    ScenarioNotFoundError,
+    TomlValue,
+    hint,
+    parse,
+    read,
+)
 from phipsi.scenarios.world import (
     Built,
     build,
@@ -40,14 +50,14 @@ from phipsi.simulation import (
     Change,
     Event,
     Failure,
-    Limits,
     Release,
     Trajectory,
-    simulate,
 )
+from phipsi.simulation.simulator import Progress, Simulator
+from phipsi.typing import Configuration, JointVector, Pose
 
 MAX_STEPS, MAX_NUMBERS = 10**8, 10**8
-"""Steps of a simulation, and numbers that it records, at most."""
+"""The most steps of a simulation, and the most numbers that it records."""
 FILES = resources.files("phipsi.scenarios") / "files"
 SCENARIOS = (
     "reaction_mode",
@@ -67,14 +77,33 @@ UNITS = {
     "pressure": "N",
     "impulse": "N·m·s, N·s",
 }
-"""Of what laws report."""
+"""The units of signals of the controllers that ship."""
 
 
-def load(source: str | os.PathLike[str], laws: Mapping[str, Law] | None = None) -> Scenario:
+def load(
+    source: str | os.PathLike[str], laws: Mapping[str, Program[..., Any]] | None = None
+) -> Scenario:
     """The scenario of a TOML file, or the shipped one of that name, checked.
 
-    `laws` are controllers of your own (programs) by the names that the file calls them.
+    Parameters
+    ----------
+    source
+        The path of a file, or a name of `SCENARIOS`.
+    laws : optional
+        Controllers of your own (programs) by the names that the file calls them.
 
+    Returns
+    -------
+    Scenario
+        The scenario.
+
+    Raises
+    ------
+    ScenarioError
+        There is no such file, or it is wrong; the message names the line and the key.
+
+    Examples
+    --------
     >>> from phipsi import scenarios
     >>> scenarios.load("puma_diagonal")
     <Scenario 'puma_diagonal': puma560, 10 s>
@@ -89,11 +118,13 @@ def load(source: str | os.PathLike[str], laws: Mapping[str, Law] | None = None) 
         return Scenario.of(shipped.read_bytes(), str(source), Path(), laws)
     if not there:
         shown = untrusted.quoted(str(source), 200)
-        raise ScenarioError(
+        raise ScenarioNotFoundError(
             f"there is no file and no scenario {shown}; {hint(str(source), SCENARIOS)}"
         )
     try:
         content = untrusted.read(path)
+    except FileNotFoundError as error:
+        raise ScenarioNotFoundError(str(error)) from None
     except (ModelError, OSError) as error:
         raise ScenarioError(str(error)) from None
     shown = path.name if path.name.isprintable() else untrusted.quoted(path.name, 200)
@@ -101,15 +132,16 @@ def load(source: str | os.PathLike[str], laws: Mapping[str, Law] | None = None) 
 
 
 class Goal(NamedTuple):
-    """A pose (4, 4), and which rows of it count."""
+    """The pose to which a controller leads a frame."""
 
-    pose: np.ndarray
+    pose: Pose
     rows: str
+    """The rows of the pose that the controller controls, such as "pose" or "linear"."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Scenario:
-    """A simulation as a file tells it; made by `load`, run by `run`."""
+    """A simulation that a file describes; made by `load`, run by `run`."""
 
     name: str
     content: bytes
@@ -120,17 +152,59 @@ class Scenario:
 
     @classmethod
     def of(
-        cls, content: bytes, file: str, folder: Path, laws: Mapping[str, Law] | None = None
+        cls,
+        content: bytes,
+        file: str,
+        folder: Path,
+        laws: Mapping[str, Program[..., Any]] | None = None,
     ) -> Scenario:
-        """The scenario of a text; `folder` is where files that it names are."""
+        """The scenario of a text.
+
+        Parameters
+        ----------
+        content
+            The text, TOML in UTF-8.
+        file
+            The name of the file, for errors; without ".toml" it is the name of the scenario.
+        folder
+            The folder to which the paths of files in the text are relative.
+        laws : optional
+            As in `load`.
+
+        Returns
+        -------
+        Scenario
+            The scenario.
+        """
         tables, at = parse(content, file)
         return cls.made(read(Document, tables, at), content, folder, laws)
 
     @classmethod
     def made(
-        cls, document: Document, content: bytes, folder: Path, laws: Mapping[str, Law] | None = None
+        cls,
+        document: Document,
+        content: bytes,
+        folder: Path,
+        laws: Mapping[str, Program[..., Any]] | None = None,
     ) -> Scenario:
-        """The scenario of a document: its robot built, all names in it checked."""
+        """The scenario of a document: its robot built, all names in it checked.
+
+        Parameters
+        ----------
+        document
+            The tables of the file.
+        content
+            The text of the file.
+        folder
+            The folder to which the paths of files in the text are relative.
+        laws : optional
+            As in `load`.
+
+        Returns
+        -------
+        Scenario
+            The scenario.
+        """
         name = document.where.file.removesuffix(".toml")
         built = build(document.robot, folder, document.robot.name or name)
         held = closures(document.closures, built.robot)
@@ -142,44 +216,56 @@ class Scenario:
 
     @property
     def robot(self) -> Robot:
-        """All that moves in it."""
+        """All robots and bodies of the scenario as one robot."""
         return self.built.robot
 
     @property
     def simulation(self) -> Simulation:
-        """How it is simulated."""
+        """The table [simulation]."""
         return self.document.simulation
 
     @property
     def output(self) -> Output:
-        """What is written of it."""
+        """The table [output]."""
         return self.document.output or Output(self.document.where / "output")
 
     @cached_property
-    def start(self) -> tuple[np.ndarray, np.ndarray]:
+    def start(self) -> tuple[Configuration, JointVector]:
         """The state (q, v) at t = 0."""
         start = self.document.start or Start(self.document.where / "start")
         return start_state(self.built, start, self.closures)
 
     @property
     def frames(self) -> tuple[str, ...]:
-        """The frames whose poses are recorded: those of the output and of the laws."""
-        own = (m.frame for m in self.controllers if "frame" in m.law.parameters)
+        """The frames whose poses are recorded: those of [output] and of the controllers."""
+        own = (m.frame for m in self.controllers if "frame" in m.controller.parameters)
         return tuple(dict.fromkeys([*self.output.frames, *own]))
 
     @property
     def goals(self) -> dict[str, Goal]:
-        """Where laws lead frames to, by frame."""
+        """The goals of the controllers, by frame."""
         found: dict[str, Goal] = {}
         for spec in self.controllers:
             given = spec.parameters(self.start[0])
             pose = given.get("path_goal" if spec.part.path == "pose" else "pose")
             if pose is not None:
-                found[spec.frame] = Goal(pose, dict(spec.part.options).get("rows", "pose"))
+                rows = dict(spec.part.options).get("rows", "pose")
+                found[spec.frame] = Goal(pose, rows)
         return found
 
-    def changed(self, **simulation: Any) -> Scenario:
-        """The same with other values of [simulation], as `duration`, `dt` or `method`."""
+    def changed(self, **simulation: TomlValue) -> Scenario:
+        """The scenario with other values in its table [simulation].
+
+        Parameters
+        ----------
+        **simulation
+            Keys of the table, such as `duration`, `dt` or `method`.
+
+        Returns
+        -------
+        Scenario
+            The changed scenario.
+        """
         at = At(self.name, path=("simulation",))
         checked = read(Simulation, {"duration": self.simulation.duration, **simulation}, at)
         values = {name: getattr(checked, name) for name in simulation}
@@ -188,29 +274,41 @@ class Scenario:
         scenario._check_size(at)
         return scenario
 
-    def run(self, progress: Callable[[float], Any] | None = None) -> Trajectory:
-        """Simulate it. `progress` is called with the fraction that is done."""
+    def run(self, progress: Progress | None = None) -> Trajectory:
+        """Simulate the scenario.
+
+        Parameters
+        ----------
+        progress : optional
+            Called with the fraction that is done.
+
+        Returns
+        -------
+        Trajectory
+            The motion, with the units of its signals.
+
+        Raises
+        ------
+        ScenarioError
+            The scenario cannot be simulated.
+        """
         sim, (q, v) = self.simulation, self.start
         parts = tuple(m.part for m in self.controllers)
         given = [m.parameters(q) for m in self.controllers]
         alone = len(parts) == 1
-        law = composed(parts, tuple(tuple(own) for own in given)) if parts else None
+        controller = composed(parts, tuple(tuple(own) for own in given)) if parts else None
         parameters = {
-            inner_name(part, name, alone): value
+            composed_name(part, name, alone): value
             for part, own in zip(parts, given, strict=True)
             for name, value in own.items()
         }
         memory = sum(part.memory for part in parts)
         with wrong_at(self.document.where, "cannot be simulated"):
-            motion = simulate(
-                self.robot, q, v, law,
-                duration=sim.duration, dt=sim.dt, method=sim.method, every=sim.every,
-                parameters=parameters, memory=np.zeros(memory) if memory else None,
-                coordinates=sim.coordinates, passive=sim.passive, limits=self._limits,
-                actuators=sim.actuators, closures=self.closures,
-                stabilisation=sim.stabilisation, external=sim.external,
-                events=self._events(q), frames=self.frames, progress=progress,
+            simulator = Simulator(
+                self.robot, controller, sim.options(self.closures),
+                memory=np.zeros(memory) if memory else None, external=sim.external,
             )  # fmt: skip
+            motion = simulator.simulate(q, v, parameters, self._events(q), self.frames, progress)
         units = {name: UNITS.get(name.rpartition(".")[2], "") for name in motion.signals}
         return replace(motion, units=units)
 
@@ -220,7 +318,7 @@ class Scenario:
     # ---- checks --------------------------------------------------------------------------------
 
     def _check(self) -> None:
-        """Refuse names that the robot does not have, and sizes that no computer has."""
+        """Refuse names that the robot does not have, and simulations that are too large."""
         for k, name in enumerate(self.output.frames):
             known_frame(self.robot, name, self.output.where / "frames" / k)
         for name in self.simulation.external or {}:
@@ -233,6 +331,7 @@ class Scenario:
         self._check_size(self.simulation.where)
 
     def _check_size(self, at: At) -> None:
+        """Refuse too many steps, or too many numbers to record."""
         sim = self.simulation
         steps, size = sim.duration / sim.dt, self.robot.nq + 2 * self.robot.nv
         if not steps <= MAX_STEPS:
@@ -247,7 +346,7 @@ class Scenario:
                 f"take at least {least}"
             )
 
-    def _check_event(self, event: Any) -> None:
+    def _check_event(self, event: EventTable) -> None:
         if event.at > self.simulation.duration:
             raise (event.where / "at").wrong(
                 f"is {event.at:g} s, after the end at {self.simulation.duration:g} s"
@@ -260,11 +359,11 @@ class Scenario:
             spec = self._changing(event)
             for name in event.parameters:
                 spec.check_change(name, event.where / "parameters" / name)
-        else:
+        elif isinstance(event, ReleaseTable):
             self._released(event)
 
     def _changing(self, event: ChangeTable) -> ControllerSpec:
-        """The controller whose parameters change."""
+        """The controller whose parameters an event changes."""
         known = {spec.part.name: spec for spec in self.controllers}
         if not known:
             raise event.where.wrong("changes a controller, and there is none")
@@ -275,8 +374,8 @@ class Scenario:
             raise (event.where / "controller").wrong(f"is {name!r}; {hint(name, known)}")
         return known[name]
 
-    def _released(self, event: Any) -> list[Closure]:
-        """The closures that open, found by their frames `a`."""
+    def _released(self, event: ReleaseTable) -> list[Closure]:
+        """The closures that an event opens, found by their frames `a`."""
         caught = (e.closures for e in self.document.events if isinstance(e, CaptureTable))
         all_of_them = (c for tables in caught for c in closures(tables, self.robot))
         known = {c.a: c for c in (*self.closures, *all_of_them)}
@@ -286,19 +385,13 @@ class Scenario:
                 raise at.wrong(f"is {name!r}, where nothing is closed; {hint(name, known)}")
         return [known[name] for name in event.closures]
 
-    # ---- what `simulate` takes -----------------------------------------------------------------
+    # ---- events --------------------------------------------------------------------------------
 
-    @property
-    def _limits(self) -> Any:
-        stops = self.simulation.limits
-        if isinstance(stops, Stops):
-            return Limits(stops.stiffness, stops.damping, stops.width)
-        return stops
-
-    def _events(self, q: np.ndarray) -> list[Event]:
+    def _events(self, q: Configuration) -> list[Event]:
+        """The events up to the end of the simulation; q is the start."""
         return [self._event(e, q) for e in self.document.events if e.at <= self.simulation.duration]
 
-    def _event(self, event: Any, q: np.ndarray) -> Event:
+    def _event(self, event: EventTable, q: Configuration) -> Event:
         with wrong_at(event.where):
             if isinstance(event, FailureTable):
                 return Failure(event.at, event.hinge, event.how)
@@ -309,6 +402,7 @@ class Scenario:
                 values = spec.values(q, event.parameters, event.where / "parameters")
                 alone = len(self.controllers) == 1
                 return Change(
-                    event.at, {inner_name(spec.part, n, alone): x for n, x in values.items()}
+                    event.at, {composed_name(spec.part, n, alone): x for n, x in values.items()}
                 )
+            assert isinstance(event, ReleaseTable)
             return Release(event.at, tuple(self._released(event)))

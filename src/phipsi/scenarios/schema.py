@@ -8,28 +8,30 @@ the tables
     [start]        q and v by hinge, frames to reach, closures to close
     [simulation]   duration, dt, method, … as in `pp.simulate`
     [[closures]]   loops and grasps
-    [controller]   a law of `phipsi.control` with its parameters, and a path for its target;
+    [controller]   a control law of `phipsi.control` with its parameters, and a path for its target;
                    [[controller]] several of them, whose forces add
     [[events]]     failures, captures, releases, changes of parameters
     [output]       what is written, and where
 
-`docs/scenarios.md` tells it at length.
+`docs/scenarios.md` describes it at length.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal
+from dataclasses import dataclass, field, fields
+from typing import Annotated, Any, Literal, TypeAlias, get_args
 
 from phipsi.algorithms.inverse_kinematics.problem import ROWS
-from phipsi.model import KINDS, robots
+from phipsi.control.composition import PathKind
+from phipsi.model import KINDS, Closure, robots
 from phipsi.model.constraints import CONTACTS
-from phipsi.scenarios.pose_spec import HINGES, POSE, VECTOR, PoseSpec
+from phipsi.scenarios.pose_spec import HINGES, POSE, VECTOR, Coordinates, PoseSpec
 from phipsi.scenarios.toml_reader import (
     REST,
     At,
     Table,
+    TomlValue,
     choice,
     flag,
     many,
@@ -43,20 +45,27 @@ from phipsi.scenarios.toml_reader import (
     variants,
     whole,
 )
-from phipsi.simulation import ADAPTIVE, COORDINATES, METHODS
+from phipsi.simulation import ADAPTIVE, COORDINATES, METHODS, Limits
+from phipsi.simulation.coordinates import CoordinatesName
+from phipsi.simulation.events import FailureMode
+from phipsi.simulation.options import MethodName, SimulationOptions
 
 POSITIVE, TIME = number(above=0), number(0, unit="s")
 MAX_OPTION = 500
-"""No larger number of links and the like."""
+"""The largest whole number that options of robots may have, such as numbers of links."""
+Vector: TypeAlias = tuple[float, ...]
+"""Numbers of a list."""
+Option: TypeAlias = str | bool | int | tuple[Any, ...]
+"""An option of a packaged robot."""
 
 
-def anything(value: Any, at: At) -> Any:
-    """A value that is checked when it is known what it is for."""
+def anything(value: TomlValue, at: At) -> TomlValue:
+    """Any value: it is checked later, when its use is known."""
     return value
 
 
-def option(value: Any, at: At) -> Any:
-    """An option of a packaged robot: a text, a truth value or a whole number, or some of these."""
+def option(value: TomlValue, at: At) -> Option:
+    """An option of a packaged robot: a text, a truth value or a whole number, or a list of them."""
     if isinstance(value, list):
         return many(option)(value, at)
     if isinstance(value, (str, bool)):
@@ -64,7 +73,7 @@ def option(value: Any, at: At) -> Any:
     return whole(-MAX_OPTION, MAX_OPTION)(value, at)
 
 
-def word(value: Any, at: At) -> str:
+def word(value: TomlValue, at: At) -> str:
     """A word: letters, digits and _."""
     if not isinstance(value, str) or not re.fullmatch(r"[A-Za-z]\w{0,49}", value, re.ASCII):
         raise at.wrong("needs a word of letters, digits and _")
@@ -76,8 +85,8 @@ def word(value: Any, at: At) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Member(Table):
-    """Something in the world. `prefix` "left" makes its names "left/…"; `place` is where its own
-    world is put."""
+    """A robot or a body in the world. `prefix` "left" makes its names "left/…"; `place` is the pose
+    of its own world in that of the scenario."""
 
     prefix: Annotated[str | None, text] = None
     place: Annotated[PoseSpec | None, POSE] = None
@@ -88,12 +97,13 @@ class Packaged(Member):
     """A robot of `pp.robots`, with its options."""
 
     name: Annotated[str, choice(*robots.ROBOTS)]
-    options: Annotated[dict[str, Any] | None, named(option, 20)] = None
+    options: Annotated[dict[str, Option] | None, named(option, 20)] = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class FromFile(Member):
-    """A robot of a URDF, MJCF or JSON file, relative to the scenario; `base` of a URDF."""
+    """A robot of a URDF, MJCF or JSON file, whose path is relative to the scenario; `base` is that
+    of a URDF."""
 
     file: Annotated[str, text]
     base: Annotated[Literal["fixed", "free"] | None, choice("fixed", "free")] = None
@@ -106,11 +116,11 @@ class BodyTable(Member):
 
     body: Annotated[str, text]
     mass: Annotated[float, POSITIVE]
-    sides: Annotated[Any, numbers(3, each=POSITIVE)]
-    center: Annotated[Any, VECTOR] = (0.0, 0.0, 0.0)
+    sides: Annotated[Vector, numbers(3, each=POSITIVE)]
+    center: Annotated[Vector, VECTOR] = (0.0, 0.0, 0.0)
     hinge: Annotated[str, choice(*(kind for kind in KINDS if kind != "weld"))] = "free"
     parent: Annotated[str, text] = "world"
-    axis: Annotated[Any, VECTOR] = None
+    axis: Annotated[Vector | None, VECTOR] = None
     lower: Annotated[float | None, number()] = None
     upper: Annotated[float | None, number()] = None
     effort: Annotated[float, number(0)] = 0.0
@@ -123,8 +133,8 @@ class BodyTable(Member):
 MEMBERS: dict[str, type[Member]] = {"name": Packaged, "file": FromFile, "body": BodyTable}
 
 
-def member(value: Any, at: At) -> Member:
-    """One of these, as its keys say."""
+def member(value: TomlValue, at: At) -> Member:
+    """A member of the world, of the class whose key it has."""
     kinds = [kind for name, kind in MEMBERS.items() if isinstance(value, dict) and name in value]
     if len(kinds) != 1:
         raise at.wrong("needs one of name (a packaged robot), file and body")
@@ -133,19 +143,19 @@ def member(value: Any, at: At) -> Member:
 
 @dataclass(frozen=True, kw_only=True)
 class World(Table):
-    """All that is in the world, and its gravity [m/s²] (default: that of the first)."""
+    """All robots and bodies, and gravity [m/s²] (default: that of the first robot)."""
 
     members: tuple[Member, ...] = ()
-    gravity: Any = None
+    gravity: Vector | None = None
 
     @property
     def name(self) -> str | None:
-        """What it is called: as the packaged robot that is alone in it."""
+        """The name of the packaged robot that is alone in it; else None."""
         alone = self.members[0] if len(self.members) == 1 else None
         return alone.name if isinstance(alone, Packaged) else None
 
 
-def world(value: Any, at: At) -> World:
+def world(value: TomlValue, at: At) -> World:
     """The table [robot]: the first member, with `gravity` and those to `add`."""
     if not isinstance(value, dict):
         return read(World, value, at)
@@ -169,10 +179,10 @@ class Reach(Table):
 class Start(Table):
     """The state at t = 0: hinges not named are at zero and at rest; then `reach`, then closures."""
 
-    q: Annotated[dict[str, Any] | None, HINGES] = None
-    q_deg: Annotated[dict[str, Any] | None, HINGES] = None
-    v: Annotated[dict[str, Any] | None, HINGES] = None
-    v_deg: Annotated[dict[str, Any] | None, HINGES] = None
+    q: Annotated[dict[str, Coordinates] | None, HINGES] = None
+    q_deg: Annotated[dict[str, Coordinates] | None, HINGES] = None
+    v: Annotated[dict[str, Coordinates] | None, HINGES] = None
+    v_deg: Annotated[dict[str, Coordinates] | None, HINGES] = None
     reach: Annotated[tuple[Reach, ...], one_or_many(table(Reach), 20)] = ()
     close: Annotated[bool, flag] = True
 
@@ -189,25 +199,35 @@ class Stops(Table):
     width: Annotated[float, POSITIVE] = 1e-2
 
 
-def stops(value: Any, at: At) -> Any:
+def stops(value: TomlValue, at: At) -> bool | Limits:
     """true, false or a table."""
-    return table(Stops)(value, at) if isinstance(value, dict) else flag(value, at)
+    if not isinstance(value, dict):
+        return flag(value, at)
+    given = read(Stops, value, at)
+    return Limits(given.stiffness, given.damping, given.width)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Simulation(Table):
-    """As in `pp.simulate`."""
+    """`SimulationOptions` as keys, but for closures, which have tables of their own; and forces on
+    frames that are constant, as `external` of `pp.simulate`."""
 
     duration: Annotated[float, number(above=0, unit="s")]
-    dt: Annotated[float, number(above=0, unit="s")] = 1e-3
-    method: Annotated[str, choice(*METHODS, *ADAPTIVE)] = "rk4"
-    every: Annotated[int, whole(1, 1_000_000)] = 1
-    coordinates: Annotated[str, choice(*COORDINATES)] = "minimal"
-    passive: Annotated[bool, flag] = True
-    limits: Annotated[Any, stops] = False
-    actuators: Annotated[bool, flag] = True
-    stabilisation: Annotated[float, number(0, unit="1/s")] = 10.0
-    external: Annotated[dict[str, Any] | None, named(numbers(6), 100)] = None
+    dt: Annotated[float, number(above=0, unit="s")] = float(SimulationOptions.dt)
+    method: Annotated[MethodName, choice(*METHODS, *ADAPTIVE)] = SimulationOptions.method
+    every: Annotated[int, whole(1, 1_000_000)] = int(SimulationOptions.every)
+    coordinates: Annotated[CoordinatesName, choice(*COORDINATES)] = SimulationOptions.coordinates
+    passive: Annotated[bool, flag] = SimulationOptions.passive
+    limits: Annotated[bool | Limits, stops] = SimulationOptions.limits
+    actuators: Annotated[bool, flag] = SimulationOptions.actuators
+    stabilisation: Annotated[float, number(0, unit="1/s")] = float(SimulationOptions.stabilisation)
+    external: Annotated[dict[str, Vector] | None, named(numbers(6), 100)] = None
+
+    def options(self, closures: tuple[Closure, ...]) -> SimulationOptions:
+        """The options that the table says, with these closures."""
+        shared = {f.name for f in fields(SimulationOptions)} & {f.name for f in fields(self)}
+        given: dict[str, Any] = {name: getattr(self, name) for name in shared}
+        return SimulationOptions(closures=closures, **given)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -216,8 +236,8 @@ class LoopTable(Table):
 
     a: Annotated[str, text]
     b: Annotated[str, text]
-    free: Annotated[Any, anything] = "weld"
-    axis: Annotated[Any, VECTOR] = None
+    free: Annotated[TomlValue, anything] = "weld"
+    axis: Annotated[Vector | None, VECTOR] = None
     pitch: Annotated[float, number()] = 0.0
 
 
@@ -233,36 +253,38 @@ class GraspTable(Table):
     radius: Annotated[float | None, number(0)] = None
 
 
-CLOSURE = variants({"loop": LoopTable, "grasp": GraspTable}, by="kind")
+ClosureTable: TypeAlias = LoopTable | GraspTable
+_CLOSURES: dict[str, type[ClosureTable]] = {"loop": LoopTable, "grasp": GraspTable}
+CLOSURE = variants(_CLOSURES, by="kind")
 
 
 @dataclass(frozen=True, kw_only=True)
 class PathTable(Table):
-    """The target of a law moves from where it is at the start to `goal`, from rest to rest, within
-    `duration`, from the time `begin` on."""
+    """The path of the target of a controller from its place at the start to `goal`, from rest to
+    rest, within `duration` from the time `begin` on."""
 
     duration: Annotated[float, number(above=0, unit="s")]
     begin: Annotated[float, TIME] = 0.0
-    kind: Annotated[str | None, choice("pose", "joint")] = None
-    goal: Annotated[Any, anything] = None
-    goal_deg: Annotated[dict[str, Any] | None, HINGES] = None
+    kind: Annotated[PathKind | None, choice(*get_args(PathKind))] = None
+    goal: Annotated[TomlValue, anything] = None
+    goal_deg: Annotated[dict[str, Coordinates] | None, HINGES] = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class ControllerTable(Table):
-    """A law by name, the hinges it `drives` (patterns like "left/*"; default all that it can), the
-    `path` of its target, and its options and parameters by their own names."""
+    """A control law by name, the hinges it `drives` (patterns like "left/*"; default all that it
+    can), the `path` of its target, and its options and parameters by their own names."""
 
     law: Annotated[str, text]
     name: Annotated[str | None, word] = None
     drives: Annotated[tuple[str, ...] | None, many(text)] = None
     path: Annotated[PathTable | None, table(PathTable)] = None
-    own: Annotated[dict[str, Any], REST] = field(default_factory=dict)
+    own: Annotated[dict[str, TomlValue], REST] = field(default_factory=dict[str, TomlValue])
 
 
 @dataclass(frozen=True, kw_only=True)
 class EventTable(Table):
-    """Something that happens at a time [s]."""
+    """An event at a time [s]."""
 
     at: Annotated[float, TIME]
 
@@ -272,14 +294,14 @@ class FailureTable(EventTable):
     """The motor of a hinge fails, as `pp.Failure`."""
 
     hinge: Annotated[str, text]
-    how: Annotated[Literal["free", "locked"], choice("free", "locked")] = "free"
+    how: Annotated[FailureMode, choice(*get_args(FailureMode))] = "free"
 
 
 @dataclass(frozen=True, kw_only=True)
 class CaptureTable(EventTable):
     """Frames catch each other, as `pp.Capture`."""
 
-    closures: Annotated[tuple[Any, ...], one_or_many(CLOSURE, 20)]
+    closures: Annotated[tuple[ClosureTable, ...], one_or_many(CLOSURE, 20)]
     restitution: Annotated[float | None, number(0)] = None
 
 
@@ -294,28 +316,29 @@ class ReleaseTable(EventTable):
 class ChangeTable(EventTable):
     """Parameters of a controller change, as `pp.Change`."""
 
-    parameters: Annotated[dict[str, Any], named(anything, 50)]
+    parameters: Annotated[dict[str, TomlValue], named(anything, 50)]
     controller: Annotated[str | None, text] = None
 
 
-EVENT = variants(
-    {
-        "failure": FailureTable,
-        "capture": CaptureTable,
-        "release": ReleaseTable,
-        "change": ChangeTable,
-    },
-    by="kind",
-)
+_EVENTS: dict[str, type[EventTable]] = {
+    "failure": FailureTable,
+    "capture": CaptureTable,
+    "release": ReleaseTable,
+    "change": ChangeTable,
+}
+EVENT = variants(_EVENTS, by="kind")
+
+
+Format = Literal["npz", "csv"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Output(Table):
-    """What is written: a trajectory in each of `formats`, poses of `frames`, `figures` of these
-    quantities, a `report`; all in `folder`, below where the command runs."""
+    """The files that are written: a trajectory in each of `formats` with poses of `frames`,
+    `figures` of these quantities, a `report`; all in `folder`, below the current one."""
 
     folder: Annotated[str | None, text] = None
-    formats: Annotated[tuple[Literal["npz", "csv"], ...], many(choice("npz", "csv"), 2)] = ("npz",)
+    formats: Annotated[tuple[Format, ...], many(choice(*get_args(Format)), 2)] = ("npz",)
     frames: Annotated[tuple[str, ...], many(text)] = ()
     figures: Annotated[tuple[str, ...], many(text, 20)] = ()
     report: Annotated[bool, flag] = False
@@ -323,14 +346,14 @@ class Output(Table):
 
 @dataclass(frozen=True, kw_only=True)
 class Document(Table):
-    """A scenario as it is written."""
+    """A whole scenario file."""
 
     title: Annotated[str, text]
     robot: Annotated[World, world]
     simulation: Annotated[Simulation, table(Simulation)]
     about: Annotated[str, text] = ""
     start: Annotated[Start | None, table(Start)] = None
-    closures: Annotated[tuple[Any, ...], one_or_many(CLOSURE, 20)] = ()
+    closures: Annotated[tuple[ClosureTable, ...], one_or_many(CLOSURE, 20)] = ()
     controller: Annotated[tuple[ControllerTable, ...], one_or_many(table(ControllerTable), 10)] = ()
-    events: Annotated[tuple[Any, ...], one_or_many(EVENT, 100)] = ()
+    events: Annotated[tuple[EventTable, ...], one_or_many(EVENT, 100)] = ()
     output: Annotated[Output | None, table(Output)] = None

@@ -1,9 +1,9 @@
-"""Untrusted TOML read into data classes: a check for each key of a class, and every error one
-sentence that names the file, the line and the key.
+"""A reader of untrusted TOML into dataclasses. Every error is one sentence that names the file, the
+line and the key.
 
-The class of a table is a dataclass with keys `name: Annotated[type, check]`, and `read` checks a
-TOML table against them. A check is a function of a value and of where it stands (`At`); it returns
-the value to keep or raises `at.wrong(…)`.
+The class of a table is a dataclass with fields `name: Annotated[type, check]`, one for each key,
+and `read` checks a TOML table against them. A check is a function of a value and of its place
+(`At`); it returns the value to keep or raises `at.wrong(…)`.
 """
 
 from __future__ import annotations
@@ -12,40 +12,62 @@ import math
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import date, time
 from functools import lru_cache
-from typing import Any, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, get_type_hints
 
 from phipsi.model.names import meant
 from phipsi.model.untrusted import quoted
 
 MAX_BYTES = 256_000
-"""No longer file is read."""
+"""The longest file that is read."""
 MAX_LINE = 2_000
-"""No longer line: tomllib takes the square of the length of a dotted key."""
+"""The longest line: tomllib takes time quadratic in the length of a dotted key."""
 MAX_DEPTH = 12
-"""No deeper nesting is read."""
+"""The deepest nesting of tables and lists."""
 MAX_WORK = 2_000_000
-"""So many characters are parsed at most to find lines."""
+"""The most characters that are parsed to find the lines of keys."""
 LARGEST = 1e100
-"""No number beyond."""
+"""The largest absolute value of a number."""
 
-Path = tuple[str | int, ...]
-Check = Callable[[Any, "At"], Any]
+if TYPE_CHECKING:
+    TomlValue: TypeAlias = (
+        str | float | date | time | Sequence["TomlValue"] | dict[str, "TomlValue"] | None
+    )
+else:
+    TomlValue = object  # `get_type_hints` resolves no recursive type of another module
+"""A value of a TOML file (int and bool are floats to type checkers); None: no value is given."""
+Path: TypeAlias = tuple[str | int, ...]
+"""The keys and the indices of lists that lead to a value."""
 T = TypeVar("T")
+Check: TypeAlias = Callable[[TomlValue, "At"], T]
 
 
 class ScenarioError(ValueError):
-    """A scenario is wrong; the message names the file, the line, the key, and what to do."""
+    """A scenario is wrong; the message names the file, the line, the key, and what to do.
+
+    `path` is the key that is wrong, empty if there is none, and `problem` what is wrong with it.
+    """
+
+    def __init__(self, message: str, path: Path = (), problem: str = "") -> None:
+        super().__init__(message)
+        self.path = path
+        self.problem = problem or message
+
+
+class ScenarioNotFoundError(ScenarioError):
+    """There is no such file, and no such scenario ships."""
 
 
 @dataclass(frozen=True)
 class At:
-    """A place in a scenario: its file, its text, and the key."""
+    """A place in a scenario file."""
 
     file: str
     text: str = field(repr=False, default="")
+    """The text of the file, in which lines are found."""
     path: Path = ()
 
     def __truediv__(self, step: str | int) -> At:
@@ -53,7 +75,7 @@ class At:
 
     @property
     def key(self) -> str:
-        """The key as it is shown: `events[2].hinge`, counted from 0."""
+        """The key as errors show it, such as `events[2].hinge`, with indices from 0."""
         shown = ""
         for step in self.path:
             if isinstance(step, int):
@@ -64,17 +86,19 @@ class At:
         return shown
 
     def wrong(self, problem: str) -> ScenarioError:
-        """The error that something is wrong here."""
+        """The error that the value here has a problem: what follows the key in the sentence."""
         line = line_of(self.text, self.path)
         where = f"{self.file}, line {line}" if line else self.file
-        return ScenarioError(" ".join(f"{where}: {self.key} {problem}".split()))
+        problem = " ".join(problem.split())
+        message = " ".join(f"{where}: {self.key} {problem}".split())
+        return ScenarioError(message, self.path, problem)
 
 
 # ---- text ---------------------------------------------------------------------------------------
 
 
-def parse(content: bytes, file: str) -> tuple[dict[str, Any], At]:
-    """The tables of a TOML text: bounded, and without what no scenario has in it."""
+def parse(content: bytes, file: str) -> tuple[dict[str, TomlValue], At]:
+    """The tables of a TOML text, within bounds, and without types that no scenario needs."""
     if len(content) > MAX_BYTES:
         raise ScenarioError(f"{file} has more than {MAX_BYTES:,} bytes, which no scenario needs")
     try:
@@ -89,7 +113,7 @@ def parse(content: bytes, file: str) -> tuple[dict[str, Any], At]:
                 f"{file}, line {number}: has more than {MAX_LINE:,} characters; break it"
             )
     try:
-        tables = tomllib.loads(text)
+        tables: dict[str, TomlValue] = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ScenarioError(f"{file} is not TOML: {quoted(str(error), 150)[1:-1]}") from None
     except RecursionError:
@@ -102,21 +126,23 @@ def parse(content: bytes, file: str) -> tuple[dict[str, Any], At]:
     return tables, at
 
 
-def walk(value: Any) -> Iterator[tuple[Path, Any]]:
-    """All values in tables and lists with their paths, down to one beyond the deepest allowed."""
-    stack: list[tuple[Path, Any]] = [((), value)]
+def walk(value: TomlValue) -> Iterator[tuple[Path, TomlValue]]:
+    """All values in tables and lists with their paths, down to one level below the deepest allowed,
+    so that nesting that is too deep is noticed."""
+    stack: list[tuple[Path, TomlValue]] = [((), value)]
     while stack:
         path, value = stack.pop()
         yield path, value
         if len(path) > MAX_DEPTH:
             continue
-        items = value.items() if isinstance(value, dict) else ()
-        items = enumerate(value) if isinstance(value, list) else items
-        stack.extend(((*path, step), item) for step, item in items)
+        if isinstance(value, dict):
+            stack.extend(((*path, name), item) for name, item in value.items())
+        elif isinstance(value, list):
+            stack.extend(((*path, k), item) for k, item in enumerate(value))
 
 
-def _plain(value: Any, at: At) -> None:
-    """Tables, lists, texts, truth values, and numbers that are finite and not huge."""
+def _plain(value: TomlValue, at: At) -> None:
+    """Refuse all but tables, lists, texts, truth values, and numbers that are finite, not huge."""
     if len(at.path) > MAX_DEPTH:
         raise replace(at, path=at.path[:2]).wrong(f"nests more than {MAX_DEPTH} tables or lists")
     if isinstance(value, float) and not math.isfinite(value):
@@ -130,17 +156,19 @@ def _plain(value: Any, at: At) -> None:
 
 
 def line_of(text: str, path: Path) -> int | None:
-    """The line (from 1) of a key, or of the nearest table around it; None where there is none."""
+    """The line (from 1) of a key, or of the innermost table around it; None if there is none."""
     lines = _lines(text)
     return next((lines[path[:k]] for k in range(len(path), 0, -1) if path[:k] in lines), None)
 
 
 @lru_cache(maxsize=4)
 def _lines(text: str) -> dict[Path, int]:
-    """The line of every key. A statement is as many lines as are TOML by themselves."""
+    """The line of every key. Lines are collected until they parse, and are then one statement."""
     found: dict[Path, int] = {}
     counts: Counter[Path] = Counter()
-    chunk, table, work = [], (), 0
+    chunk: list[str] = []
+    table: Path = ()
+    work = 0
     for number, line in enumerate(text.split("\n"), 1):
         chunk.append(line)
         work += sum(map(len, chunk))
@@ -164,7 +192,8 @@ def _lines(text: str) -> dict[Path, int]:
 
 
 def _header(names: list[str], array: bool, counts: Counter[Path]) -> Path:
-    """The table that a header begins; `counts` are those of arrays of tables so far."""
+    """The path of the table that a header begins; `counts` has the length of each array of tables
+    so far."""
     path: Path = ()
     for name in names[:-1]:
         path = (*path, name)
@@ -180,26 +209,26 @@ def _header(names: list[str], array: bool, counts: Counter[Path]) -> Path:
 
 @dataclass(frozen=True)
 class Table:
-    """A table of a scenario, and where it stands."""
+    """A table of a scenario, and its place in the file."""
 
     where: At
 
 
 REST = object()
-"""Marks the field that takes all keys a table does not know."""
+"""Marks the field that takes all keys without a field of their own."""
 
 
 @lru_cache
-def _checks(kind: type[Any]) -> tuple[dict[str, Check], str | None]:
-    """The check of every key of a class, and the field that takes the others."""
+def _checks(kind: type[Any]) -> tuple[dict[str, Check[Any]], str | None]:
+    """The check of every key of a class, and the field that takes the other keys."""
     hints = get_type_hints(kind, include_extras=True)
     marked = {name: x.__metadata__[0] for name, x in hints.items() if hasattr(x, "__metadata__")}
     more = next((name for name, mark in marked.items() if mark is REST), None)
     return {name: mark for name, mark in marked.items() if mark is not REST}, more
 
 
-def read(kind: type[T], value: Any, at: At) -> T:
-    """A table as a `kind`, its keys checked."""
+def read(kind: type[T], value: TomlValue, at: At) -> T:
+    """A table as an object of the class `kind`, its keys checked."""
     if not isinstance(value, dict):
         raise at.wrong(f"is {quoted(value)}, needs a table")
     checks, more = _checks(kind)
@@ -217,8 +246,8 @@ def read(kind: type[T], value: Any, at: At) -> T:
     return make(at, **found)
 
 
-def hint(name: str, known: Iterable[str]) -> str:
-    """What may have been meant, and what is known."""
+def hint(name: object, known: Iterable[str]) -> str:
+    """The known name that is most like `name`, or else what is known, for the end of a sentence."""
     known = list(known)
     shown = ", ".join(known[:12]) + (f" and {len(known) - 12} more" if len(known) > 12 else "")
     return meant(name, known).rstrip() or f"known are {shown or 'none'}"
@@ -227,7 +256,7 @@ def hint(name: str, known: Iterable[str]) -> str:
 # ---- checks -------------------------------------------------------------------------------------
 
 
-def text(value: Any, at: At) -> str:
+def text(value: TomlValue, at: At) -> str:
     """A text that is not empty."""
     if not isinstance(value, str) or not value.strip() or len(value) > 10_000:
         raise at.wrong(f"is {quoted(value)}, needs a text")
@@ -236,31 +265,31 @@ def text(value: Any, at: At) -> str:
     return value
 
 
-def flag(value: Any, at: At) -> bool:
+def flag(value: TomlValue, at: At) -> bool:
     """true or false."""
     if not isinstance(value, bool):
         raise at.wrong(f"is {quoted(value)}, needs true or false")
     return value
 
 
-def number(least: float = -math.inf, *, above: float = -math.inf, unit: str = "") -> Check:
+def number(least: float = -math.inf, *, above: float = -math.inf, unit: str = "") -> Check[float]:
     """A number that is not less than `least` and more than `above`."""
     words = "a positive number" if above == 0 else "a number"
     words += f" ≥ {least:g}" * (least > -math.inf) + f" [{unit}]" * bool(unit)
 
-    def check(value: Any, at: At) -> float:
-        real = isinstance(value, (int, float)) and not isinstance(value, bool)
-        if not real or not math.isfinite(value) or value < least or value <= above:
-            raise at.wrong(f"is {quoted(value)}, needs {words}")
-        return float(value)
+    def check(value: TomlValue, at: At) -> float:
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            if math.isfinite(value) and value >= least and value > above:
+                return float(value)
+        raise at.wrong(f"is {quoted(value)}, needs {words}")
 
     return check
 
 
-def whole(least: int, most: int) -> Check:
+def whole(least: int, most: int) -> Check[int]:
     """A whole number."""
 
-    def check(value: Any, at: At) -> int:
+    def check(value: TomlValue, at: At) -> int:
         if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
             raise at.wrong(f"is {quoted(value)}, needs a whole number from {least} to {most}")
         return value
@@ -268,22 +297,22 @@ def whole(least: int, most: int) -> Check:
     return check
 
 
-def numbers(*sizes: int, each: Check | None = None) -> Check:
-    """A list of so many numbers."""
+def numbers(*sizes: int, each: Check[float] | None = None) -> Check[tuple[float, ...]]:
+    """A list of numbers, as many as one of the sizes."""
 
-    def check(value: Any, at: At) -> tuple[float, ...]:
-        many(each or number(), max(sizes))(value, at)
-        if len(value) not in sizes:
-            raise at.wrong(f"has {len(value)} numbers, needs {' or '.join(map(str, sizes))}")
-        return tuple(map(float, value))
+    def check(value: TomlValue, at: At) -> tuple[float, ...]:
+        found = many(each or number(), max(sizes))(value, at)
+        if len(found) not in sizes:
+            raise at.wrong(f"has {len(found)} numbers, needs {' or '.join(map(str, sizes))}")
+        return found
 
     return check
 
 
-def choice(*known: str) -> Check:
+def choice(*known: str) -> Check[str]:
     """One of these texts."""
 
-    def check(value: Any, at: At) -> str:
+    def check(value: TomlValue, at: At) -> str:
         if not isinstance(value, str) or value not in known:
             raise at.wrong(f"is {quoted(value)}; {hint(value, known)}")
         return value
@@ -291,10 +320,10 @@ def choice(*known: str) -> Check:
     return check
 
 
-def many(check: Check, most: int = 100) -> Check:
-    """A list."""
+def many(check: Check[T], most: int = 100) -> Check[tuple[T, ...]]:
+    """A list of at most so many values, each checked."""
 
-    def check_all(value: Any, at: At) -> tuple[Any, ...]:
+    def check_all(value: TomlValue, at: At) -> tuple[T, ...]:
         if not isinstance(value, list):
             raise at.wrong(f"is {quoted(value)}, needs a list")
         if len(value) > most:
@@ -304,21 +333,21 @@ def many(check: Check, most: int = 100) -> Check:
     return check_all
 
 
-def one_or_many(check: Check, most: int) -> Check:
+def one_or_many(check: Check[T], most: int) -> Check[tuple[T, ...]]:
     """A table, or a list of them."""
     every = many(check, most)
     return lambda value, at: every(value, at) if isinstance(value, list) else (check(value, at),)
 
 
-def table(kind: type[Any]) -> Check:
-    """A table of that kind."""
+def table(kind: type[T]) -> Check[T]:
+    """A table as an object of the class `kind`."""
     return lambda value, at: read(kind, value, at)
 
 
-def variants(kinds: Mapping[str, type[Any]], by: str) -> Check:
-    """A table whose key `by` says which kind it is."""
+def variants(kinds: Mapping[str, type[T]], by: str) -> Check[T]:
+    """A table whose key `by` names its class."""
 
-    def check(value: Any, at: At) -> Any:
+    def check(value: TomlValue, at: At) -> T:
         if not isinstance(value, dict):
             raise at.wrong(f"is {quoted(value)}, needs a table")
         if by not in value:
@@ -329,10 +358,10 @@ def variants(kinds: Mapping[str, type[Any]], by: str) -> Check:
     return check
 
 
-def named(check: Check, most: int = 1000) -> Check:
-    """A table with any keys."""
+def named(check: Check[T], most: int = 1000) -> Check[dict[str, T]]:
+    """A table with any keys, its values checked."""
 
-    def check_all(value: Any, at: At) -> dict[str, Any]:
+    def check_all(value: TomlValue, at: At) -> dict[str, T]:
         if not isinstance(value, dict):
             raise at.wrong(f"is {quoted(value)}, needs a table")
         if len(value) > most:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
@@ -15,20 +15,30 @@ from phipsi.conventions import WORLD
 from phipsi.model import Builder, Closure, Grasp, Hinge, Loop, Robot, robots
 from phipsi.model.load import load
 from phipsi.model.robots.shapes import box
-from phipsi.scenarios.pose_spec import PoseSpec
-from phipsi.scenarios.schema import BodyTable, FromFile, GraspTable, Packaged, Start, World
+from phipsi.scenarios.pose_spec import Coordinates, PoseSpec
+from phipsi.scenarios.schema import (
+    BodyTable,
+    ClosureTable,
+    FromFile,
+    GraspTable,
+    Packaged,
+    Start,
+    World,
+)
 from phipsi.scenarios.toml_reader import At, ScenarioError, hint
 from phipsi.simulation import Diverged
 from phipsi.simulation.simulator import OPEN
 from phipsi.spatial import Transform
 from phipsi.spatial import rotation as rot
+from phipsi.typing import Array, Configuration, JointVector, Pose
 
 NUMBERS = ("lower", "upper", "effort", "stiffness", "damping", "friction")
+"""The keys of a body that are numbers of its hinge."""
 
 
 @contextmanager
-def wrong_at(at: At, what: str = "is wrong") -> Iterator[None]:
-    """Errors of the library as errors of the scenario."""
+def wrong_at(at: At, what: str = "is wrong") -> Generator[None]:
+    """Turn errors of the library into a `ScenarioError` at this place."""
     try:
         yield
     except (ScenarioError, Diverged):
@@ -42,17 +52,17 @@ def wrong_at(at: At, what: str = "is wrong") -> Iterator[None]:
 
 
 class Built(NamedTuple):
-    """A robot, and where its free bodies are put."""
+    """The robot of a scenario, and its configuration with free bodies at their places."""
 
     robot: Robot
-    q: np.ndarray
+    q: Configuration
 
 
 def build(world: World, folder: Path, name: str) -> Built:
-    """All that is in the world as one robot."""
+    """All members of the world as one robot; files are relative to `folder`."""
     first: Robot | None = None
     builder = Builder(name)
-    free: dict[str, np.ndarray] = {}
+    free: dict[str, Pose] = {}
     for k, member in enumerate(world.members):
         pose = np.eye(4) if member.place is None else member.place.pose(np.eye(4))
         prefix = f"{member.prefix}/" if member.prefix else ""
@@ -60,6 +70,7 @@ def build(world: World, folder: Path, name: str) -> Built:
             if isinstance(member, BodyTable):
                 _add_body(builder, member, prefix, pose, free)
                 continue
+            assert isinstance(member, (Packaged, FromFile))
             robot = _packaged(member) if isinstance(member, Packaged) else _loaded(member, folder)
             first = robot if k == 0 else first
             _add_robot(builder, robot, prefix, pose, free)
@@ -86,17 +97,17 @@ def _packaged(member: Packaged) -> Robot:
         return make(**options)
 
 
-def _loaded(member: Any, folder: Path) -> Robot:
-    assert isinstance(member, FromFile)
+def _loaded(member: FromFile, folder: Path) -> Robot:
     with wrong_at(member.where / "file"):
         path = folder / member.file
         return load(path) if member.base is None else load(path, base=member.base)
 
 
 def _add_robot(
-    builder: Builder, robot: Robot, prefix: str, pose: np.ndarray, free: dict[str, np.ndarray]
+    builder: Builder, robot: Robot, prefix: str, pose: Pose, free: dict[str, Pose]
 ) -> None:
-    """A robot with its world at a pose; of what floats freely that is the pose at the start."""
+    """Add a robot with its world at a pose. Of a body that floats freely that is the pose at the
+    start, which is added to `free` by hinge."""
     builder.add(robot, prefix=prefix, placement=_transform(pose))
     for h in robot.hinges:
         if h.kind.name == "free" and h.parent == WORLD:
@@ -105,11 +116,14 @@ def _add_robot(
 
 
 def _add_body(
-    builder: Builder, member: BodyTable, prefix: str, pose: np.ndarray, free: dict[str, np.ndarray]
+    builder: Builder, member: BodyTable, prefix: str, pose: Pose, free: dict[str, Pose]
 ) -> None:
+    """Add a body on its hinge; if it floats freely, its pose at the start is added to `free`."""
     name = prefix + member.body
     builder.body(name, **box(member.mass, member.sides, member.center))
-    given = {key: getattr(member, key) for key in NUMBERS if getattr(member, key) is not None}
+    given: dict[str, Any] = {
+        key: getattr(member, key) for key in NUMBERS if getattr(member, key) is not None
+    }
     floating = member.hinge == "free" and member.parent == WORLD
     builder.hinge(
         name, member.hinge, member.parent, name, axis=member.axis,
@@ -121,19 +135,19 @@ def _add_body(
         free[name] = pose
 
 
-def _transform(pose: np.ndarray) -> Transform:
+def _transform(pose: Pose) -> Transform:
     return Transform(rot.scalars(pose[:3, :3]), rot.scalars(pose[:3, 3]))
 
 
 # ---- closures -----------------------------------------------------------------------------------
 
 
-def closures(tables: Iterable[Any], robot: Robot) -> tuple[Closure, ...]:
-    """Loops and grasps, their frames checked."""
+def closures(tables: Iterable[ClosureTable], robot: Robot) -> tuple[Closure, ...]:
+    """The loops and grasps of these tables, their frames checked."""
     return tuple(_closure(each, robot) for each in tables)
 
 
-def _closure(given: Any, robot: Robot) -> Closure:
+def _closure(given: ClosureTable, robot: Robot) -> Closure:
     for key in ("a", "b"):
         known_frame(robot, getattr(given, key), given.where / key)
     with wrong_at(given.where):
@@ -145,7 +159,7 @@ def _closure(given: Any, robot: Robot) -> Closure:
 
 
 def known_frame(robot: Robot, name: str, at: At) -> str:
-    """A frame of the robot."""
+    """The name, if it is that of a frame of the robot."""
     known = [*robot.frames, *(b.name for b in robot.bodies), WORLD]
     if name not in known:
         raise at.wrong(f"is {name!r}, which is no frame; {hint(name, known)}")
@@ -153,7 +167,7 @@ def known_frame(robot: Robot, name: str, at: At) -> str:
 
 
 def known_hinge(robot: Robot, name: str, at: At) -> Hinge:
-    """A hinge of the robot."""
+    """The hinge of that name."""
     for h in robot.hinges:
         if h.name == name:
             return h
@@ -167,9 +181,13 @@ DEGREE = np.pi / 180
 
 
 def configuration(
-    robot: Robot, q: np.ndarray, given: Mapping[str, Any] | None, at: At, unit: float = 1.0
-) -> np.ndarray:
-    """q with the coordinates of some hinges, in that unit, in place of its own."""
+    robot: Robot,
+    q: Configuration,
+    given: Mapping[str, Coordinates] | None,
+    at: At,
+    unit: float = 1.0,
+) -> Configuration:
+    """A copy of q with the coordinates of some hinges, given in that unit, in place of its own."""
     q = q.copy()
     for name, value in (given or {}).items():
         h = known_hinge(robot, name, at / name)
@@ -185,9 +203,13 @@ def configuration(
 
 
 def velocity(
-    robot: Robot, v: np.ndarray, given: Mapping[str, Any] | None, at: At, unit: float = 1.0
-) -> np.ndarray:
-    """v with the rates of some hinges in place of its own."""
+    robot: Robot,
+    v: JointVector,
+    given: Mapping[str, Coordinates] | None,
+    at: At,
+    unit: float = 1.0,
+) -> JointVector:
+    """A copy of v with the velocities of some hinges, given in that unit, in place of its own."""
     v = v.copy()
     for name, value in (given or {}).items():
         h = known_hinge(robot, name, at / name)
@@ -197,7 +219,8 @@ def velocity(
     return v
 
 
-def _filled(h: Hinge, value: Any, size: int, unit: float, at: At) -> np.ndarray:
+def _filled(h: Hinge, value: float | tuple[float, ...], size: int, unit: float, at: At) -> Array:
+    """The `size` numbers of a hinge, which are given in that unit."""
     array = np.atleast_1d(np.asarray(value, float))
     if array.shape != (size,):
         raise at.wrong(f"has {_count(len(array))}, but a {h.kind.name} hinge needs {_count(size)}")
@@ -210,13 +233,13 @@ def _count(size: int) -> str:
     return "1 number" if size == 1 else f"{size} numbers"
 
 
-def _coordinates(h: Hinge, pose: np.ndarray) -> np.ndarray:
-    """The coordinates that bring the body of a free hinge to a pose in the world."""
+def _coordinates(h: Hinge, pose: Pose) -> Annotated[Array, "7"]:
+    """The coordinates of a free hinge whose body is at a pose in the world."""
     inner = h.placement.inv.matrix @ pose
     return np.array([*inner[:3, 3], *rot.quaternion_of(rot.scalars(inner[:3, :3]))], float)
 
 
-def _pose(h: Hinge, q: np.ndarray) -> np.ndarray:
+def _pose(h: Hinge, q: Annotated[Array, "7"]) -> Pose:
     """The pose in the world of the body of a free hinge."""
     out = np.eye(4)
     out[:3, :3], out[:3, 3] = rot.from_quaternion(rot.scalars(q[3:])), q[:3]
@@ -226,12 +249,13 @@ def _pose(h: Hinge, q: np.ndarray) -> np.ndarray:
 # ---- the start ----------------------------------------------------------------------------------
 
 
-def start_state(built: Built, start: Start, held: tuple[Closure, ...]) -> Any:
-    """(q, v): what is given, then frames brought to where they shall be, then closures closed."""
+def start_state(
+    built: Built, start: Start, held: tuple[Closure, ...]
+) -> tuple[Configuration, JointVector]:
+    """(q, v) at t = 0: what is given, then frames brought to their goals, then closures closed."""
     robot, at = built.robot, start.where
-    for name in ("q", "v"):
-        given, degrees = getattr(start, name) or {}, getattr(start, f"{name}_deg") or {}
-        for hinge in set(given) & set(degrees):
+    for name, given, degrees in (("q", start.q, start.q_deg), ("v", start.v, start.v_deg)):
+        for hinge in set(given or ()) & set(degrees or ()):
             raise (at / f"{name}_deg" / hinge).wrong(f"is given in {name} already")
     q = configuration(robot, built.q, start.q, at / "q")
     q = configuration(robot, q, start.q_deg, at / "q_deg", DEGREE)
@@ -250,8 +274,9 @@ def start_state(built: Built, start: Start, held: tuple[Closure, ...]) -> Any:
     return np.asarray(q), np.asarray(v)
 
 
-def _reached(robot: Robot, q: np.ndarray, start: Start) -> np.ndarray:
-    targets: dict[str, np.ndarray] = {}
+def _reached(robot: Robot, q: Configuration, start: Start) -> Configuration:
+    """A configuration near q in which the frames of `start.reach` are at their goals."""
+    targets: dict[str, Pose] = {}
     rows: Mapping[str, str] = {each.frame: each.rows for each in start.reach}
     for each in start.reach:
         known_frame(robot, each.frame, each.where / "frame")

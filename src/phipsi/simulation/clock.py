@@ -1,16 +1,25 @@
-"""The times of a motion."""
+"""The steps and sampling times of a motion."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from math import ceil, isfinite
 from numbers import Integral, Real
-from typing import Any
+from typing import Annotated, Any, SupportsIndex, TypeAlias, overload
+
+import numpy as np
+
+from phipsi.typing import Array
+
+Number: TypeAlias = float | np.floating[Any]
+"""A real number of Python or of NumPy."""
+Seconds: TypeAlias = Annotated[Array | float, ""]
+"""A time or a step [s]: one number, or one for each row of the batch."""
 
 
 @dataclass(frozen=True)
 class Clock:
-    """The steps: `samples` after the start, one every `every` steps of dt."""
+    """The times of a motion: `samples` samples after the start, `every` steps of dt apart."""
 
     duration: float
     every: int
@@ -18,20 +27,24 @@ class Clock:
 
     @property
     def dt(self) -> float:
-        """A step [s]."""
+        """The step [s]."""
         return self.duration / (self.samples * self.every)
 
-    def time(self, sample: Any) -> Any:
-        """The time of a sample [s]."""
+    @overload
+    def time(self, sample: int) -> float: ...
+    @overload
+    def time(self, sample: Array) -> Array: ...
+    def time(self, sample: int | Array) -> float | Array:
+        """The time [s] of a sample, or of several."""
         return self.duration * sample / self.samples
 
     def sample(self, at: float) -> int:
-        """The sample nearest to a time."""
+        """The sample nearest to a time [s]."""
         return round(at / self.duration * self.samples)
 
 
-def clock_of(duration: float, dt: float, every: int) -> Clock:
-    """The steps of a motion, checked."""
+def clock_of(duration: Number, dt: Number, every: SupportsIndex) -> Clock:
+    """The clock of a motion; dt is shortened if need be, so that samples divide the duration."""
     for name, value in (("duration", duration), ("dt", dt)):
         number = isinstance(value, Real) and not isinstance(value, bool)
         if not number or not isfinite(value) or value <= 0:

@@ -1,9 +1,9 @@
-"""The closed loop: controller, plant and method, step after step in one kernel."""
+"""The closed loop: controller, plant and integrator, step after step in one kernel."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
@@ -13,39 +13,60 @@ from phipsi.algorithms.cut import cut, wrenches
 from phipsi.compile import repeat
 from phipsi.model import Grasp, Robot
 from phipsi.programs import program
+from phipsi.simulation.clock import Seconds
 from phipsi.simulation.controller import BoundController
-from phipsi.simulation.coordinates import COORDINATES
-from phipsi.simulation.methods import METHODS
+from phipsi.simulation.coordinates import COORDINATES, CoordinatesName
+from phipsi.simulation.methods import METHODS, FixedStepMethod, State
 from phipsi.simulation.plant import ControlledRobot, Plant
+from phipsi.typing import Array, Configuration, ExternalForces, JointVector
 
 
 @dataclass(frozen=True)
 class ClosedLoop:
-    """What is constant in the kernel of a simulation: controller, plant, method, coordinates."""
+    """The constants of the kernel of a simulation; hashable, for kernels are kept by them.
+
+    Duration and step are inputs of the kernel, so that simulations of any length share it.
+    """
 
     controller: BoundController
     plant: Plant
-    method: str = "rk4"
-    coordinates: str = "minimal"
+    method: FixedStepMethod = "rk4"
+    coordinates: CoordinatesName = "minimal"
 
 
-def controlled_robot(
-    robot: Robot, loop: ClosedLoop, dt: Any, memory: Any, active: Any, locked: Any, parameters: Any
-) -> ControlledRobot:
-    """The closed loop of one step, during which memory stays as it is."""
+class LoopInputs(NamedTuple):
+    """The numbers that a closed loop depends on besides time and state."""
 
-    def command(t: Any, q: Any, v: Any) -> tuple[Any, Any]:
-        out = commanded(robot, loop, t, dt, q, v, memory, active, locked, parameters)
+    dt: Seconds
+    """The step [s], for controllers that ask for it."""
+    memory: Array | None
+    """The memory of the controller, (m,)."""
+    active: JointVector | None
+    """1 where a motor works, else 0; None: those of the robot."""
+    locked: JointVector | None
+    """1 where a brake holds a hinge, else 0; None: nowhere."""
+    parameters: Array | None
+    """The parameters of the controller, packed into one vector."""
+
+
+def controlled_robot(robot: Robot, loop: ClosedLoop, inputs: LoopInputs) -> ControlledRobot:
+    """The robot under its controller during one step, in which the memory is constant."""
+
+    def command(
+        t: Seconds, q: Configuration, v: JointVector
+    ) -> tuple[JointVector, ExternalForces | None]:
+        out = commanded(robot, loop, inputs, t, q, v)
         return out["tau"], out["external"]
 
-    return ControlledRobot(robot, loop.plant, command, locked)
+    return ControlledRobot(robot, loop.plant, command, inputs.locked)
 
 
 def commanded(
-    robot: Robot, loop: ClosedLoop, t: Any, dt: Any, q: Any, v: Any,
-    memory: Any, active: Any, locked: Any, parameters: Any,
+    robot: Robot, loop: ClosedLoop, inputs: LoopInputs,
+    t: Seconds, q: Configuration, v: JointVector,
 ) -> dict[str, Any]:  # fmt: skip
-    """What the controller says, its forces as the motors give them."""
+    """What the controller returns, by name; "tau" as the motors give it."""
+    dt, memory, active, locked, parameters = inputs
     active = robot.driven * 1.0 if active is None else active
     braked = np.zeros(robot.nv) if locked is None else locked
     out = loop.controller(
@@ -54,38 +75,42 @@ def commanded(
     return {**out, "tau": loop.plant.motors(robot, out["tau"], active)}
 
 
-SHAPES = {"t": (), "dt": (), "active": ("nv",), "locked": ("nv",), "p": ("nv",)}
-
-
-@program(shapes=SHAPES, static=("loop",))
+@program(static=("loop",))
 def advance(
-    robot: Robot, q: Any, v: Any, t: Any, dt: Any, p: Any = None, memory: Any = None,
-    active: Any = None, locked: Any = None, parameters: Any = None,
+    robot: Robot, q: Configuration, v: JointVector, t: Seconds, dt: Seconds,
+    p: JointVector | None = None, memory: Array | None = None,
+    active: JointVector | None = None, locked: JointVector | None = None,
+    parameters: Array | None = None,
     *, loop: ClosedLoop, count: int, every: int,
-) -> tuple[Any, ...]:  # fmt: skip
-    """`count` times `every` steps of a closed loop from the time t: q, v, and if they are there the
-    momentum and the memory, at the start and after every `every` steps, (count + 1, …) each. Cost
-    that of all steps. A loop of loops: what is kept are the checkpoints of its reverse derivative,
-    between which the steps are computed again."""
+) -> tuple[Array, ...]:  # fmt: skip
+    """`count` times `every` steps of a closed loop from the time t on.
+
+    Returns q, v, and if they are given the momentum p and the memory, at the start and after every
+    `every` steps, (…, count + 1, n) each. Cost that of all steps. The loop over samples contains
+    one over the steps between them: the reverse derivative keeps the samples as checkpoints and
+    computes the steps between them again.
+    """
     method, coordinates = METHODS[loop.method], COORDINATES[loop.coordinates]
     has_p, has_memory = p is not None, memory is not None
 
-    def step(state: Any, k: Any) -> Any:
+    def step(state: State, k: Seconds) -> State:
         q, v, *rest = state
-        own = rest[:1] if has_p else []
+        momentum = rest[:1] if has_p else []
         kept = rest[-1] if has_memory else None
-        now = t + k * dt
-        system = controlled_robot(robot, loop, dt, kept, active, locked, parameters)
-        moved = method.step(system, coordinates, now, dt, q, v, *own)
+        now, inputs = t + k * dt, LoopInputs(dt, kept, active, locked, parameters)
+        system = controlled_robot(robot, loop, inputs)
+        moved = method.step(system, coordinates, now, dt, q, v, *momentum)
         if has_memory:
-            told = commanded(robot, loop, now, dt, q, v, kept, active, locked, parameters)
-            moved = (*moved, told["memory"])
+            moved = (*moved, commanded(robot, loop, inputs, now, q, v)["memory"])
         return moved
 
-    def sample(state: Any, k: Any) -> tuple[Any, Any]:
+    def sample(state: State, k: Seconds) -> tuple[State, State]:
+        def inner(state: State, j: Seconds) -> tuple[State, Array]:
+            return step(state, every * k + j), np.zeros(0)
+
         if every == 1:
             return step(state, k), state
-        last, _ = repeat(every, lambda x, j: (step(x, every * k + j), np.zeros(0)), state)
+        last, _ = repeat(every, inner, state)
         return last, state
 
     start = tuple(x for x in (q, v, p, memory) if x is not None)
@@ -94,14 +119,19 @@ def advance(
     return tuple(np.concatenate(both) for both in zip(kept, ends, strict=True))
 
 
-@program(shapes=SHAPES, static=("loop",))
+@program(static=("loop",))
 def observe(
-    robot: Robot, q: Any, v: Any, t: Any, dt: Any, memory: Any = None,
-    active: Any = None, locked: Any = None, parameters: Any = None, *, loop: ClosedLoop,
-) -> dict[str, Any]:  # fmt: skip
-    """The motors' forces and the signals of a state: what the controller returns, forces of
-    closures (n, 6) on their first frames, of grasps the internal ones too."""
-    out = commanded(robot, loop, t, dt, q, v, memory, active, locked, parameters)
+    robot: Robot, q: Configuration, v: JointVector, t: Seconds, dt: Seconds,
+    memory: Array | None = None, active: JointVector | None = None,
+    locked: JointVector | None = None, parameters: Array | None = None, *, loop: ClosedLoop,
+) -> dict[str, Array]:  # fmt: skip
+    """The forces of the motors and the signals in a state.
+
+    Signals are what the controller returns besides, and the forces of closures (n, 6) on their
+    first frames; of grasps also the internal forces.
+    """
+    inputs = LoopInputs(dt, memory, active, locked, parameters)
+    out = commanded(robot, loop, inputs, t, q, v)
     external = out.pop("external")
     out.pop("memory", None)
     closures = loop.plant.closures
@@ -120,11 +150,12 @@ def observe(
     return out
 
 
-@program(shapes=SHAPES, static=("loop",))
+@program(static=("loop",))
 def derivative(
-    robot: Robot, q: Any, v: Any, t: Any, dt: Any, memory: Any = None,
-    active: Any = None, locked: Any = None, parameters: Any = None, *, loop: ClosedLoop,
-) -> Any:  # fmt: skip
-    """[q̇; v̇] of a closed loop, for integrators from elsewhere."""
-    system = controlled_robot(robot, loop, dt, memory, active, locked, parameters)
+    robot: Robot, q: Configuration, v: JointVector, t: Seconds, dt: Seconds,
+    memory: Array | None = None, active: JointVector | None = None,
+    locked: JointVector | None = None, parameters: Array | None = None, *, loop: ClosedLoop,
+) -> Annotated[Array, "nq+nv"]:  # fmt: skip
+    """[q̇; v̇] of a closed loop, for integrators of other libraries."""
+    system = controlled_robot(robot, loop, LoopInputs(dt, memory, active, locked, parameters))
     return np.concatenate([robot.flow(q, v), system.accelerate(t, q, v)])

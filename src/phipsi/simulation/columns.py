@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import numpy as np
 
 from phipsi.model import Hinge, Robot
 from phipsi.model.hinges import HingeKind
 from phipsi.simulation.trajectory_data import TrajectoryData
+from phipsi.typing import Array
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
 
 class Label(NamedTuple):
-    """The name of a column, as "q.elbow", and its unit, empty where there is none."""
+    """The name of a column, such as "q.elbow", and its unit, "" where there is none."""
 
     name: str
     unit: str
@@ -29,7 +30,7 @@ class Column(NamedTuple):
     """A label and the numbers of all samples, (…, N)."""
 
     label: Label
-    values: np.ndarray
+    values: Annotated[Array, "samples"]
 
 
 _Q = {
@@ -46,8 +47,9 @@ _V = {
     "spherical": "wx wy wz",
     "free": "wx wy wz vx vy vz",
 }
-"""What the numbers of a hinge are called, where there are several."""
+"""Names of the numbers of a hinge in q and in v, for the kinds that have several."""
 _FORCE = str.maketrans("wv", "mf")
+"""Names of v to those of tau: angular velocities become moments, linear ones forces."""
 POSE = tuple(
     (name, unit, place)
     for names, unit, places in (
@@ -56,7 +58,7 @@ POSE = tuple(
     )
     for name, place in zip(names.split(), places, strict=True)
 )
-"""The numbers of a pose: name, unit and place in its matrix."""
+"""The columns of a pose: name, unit and index in its matrix."""
 MOMENTUM = tuple(
     Label(f"momentum.{name}", "N·m·s" if name[0] == "l" else "N·s")
     for name in "lx ly lz px py pz".split()
@@ -94,6 +96,7 @@ def forces(robot: Robot) -> list[Label]:
 
 
 def _names(h: Hinge, table: dict[str, str], count: int) -> list[str]:
+    """The names of the `count` numbers of a hinge, by the table of its kind."""
     if count == 1:
         return [h.name]
     numbers = " ".join(map(str, range(count)))
@@ -101,13 +104,14 @@ def _names(h: Hinge, table: dict[str, str], count: int) -> list[str]:
 
 
 def _units(kind: HingeKind) -> list[str]:
+    """The units of the coordinates of a kind of hinge."""
     if kind.quaternion is not None:
         return ["m"] * kind.quaternion + [""] * (kind.nq - kind.quaternion)
     return ["rad" if angle else "m" for angle in kind.angles]
 
 
 def _turning(h: Hinge) -> list[bool]:
-    """For each freedom: does it turn (else slide)?"""
+    """For each freedom of a hinge, whether it is angular; else it is linear."""
     columns = h.kind.columns(h, h.kind.neutral)
     return [bool(np.any(np.asarray(column.angular, float))) for column in columns]
 
@@ -146,14 +150,14 @@ def derived(trajectory: TrajectoryData) -> Iterator[Column]:
     yield from columns_of(CENTER, trajectory.center_of_mass)
 
 
-def columns_of(labels: Any, x: np.ndarray) -> Iterator[Column]:
-    """The columns of an array (…, N, k)."""
+def columns_of(labels: Iterable[Label], x: Array) -> Iterator[Column]:
+    """The columns of an array (…, N, k) with k labels."""
     for k, label in enumerate(labels):
         yield Column(label, x[..., k])
 
 
 def levels(batch: tuple[int, ...]) -> list[str]:
-    """What the axes of a batch are called."""
+    """The names of the axes of a batch."""
     return ["row"] if len(batch) == 1 else [f"row{k}" for k in range(len(batch))]
 
 

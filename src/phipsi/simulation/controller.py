@@ -1,13 +1,13 @@
-"""Controllers as the simulation takes them: what they are given, and what they return."""
+"""Controllers in a simulation: how their arguments are supplied and their results checked."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
-from typing import Any
+from typing import Any, TypeAlias, TypeGuard
 
 import numpy as np
 
@@ -15,24 +15,33 @@ from phipsi.compile import as_numbers
 from phipsi.model import Robot
 from phipsi.model.names import meant
 from phipsi.programs import Program, program
+from phipsi.typing import Array, ArrayLike
 
 SUPPLIED = ("t", "dt", "q", "v", "memory", "active", "locked")
-"""What a controller is given by the simulation if it asks for it."""
+"""The parameters of a controller to which the simulation supplies values."""
 
-Shape = tuple[int, ...]
-Pairs = tuple[tuple[str, Any], ...]
+Controller: TypeAlias = Program[..., Any] | Callable[..., Any]
+"""A program, or a function that can be traced, of the robot and of what it asks for by name."""
+Size: TypeAlias = tuple[int, ...]
+"""The shape of a parameter without its batch."""
 
 
 @dataclass(frozen=True)
 class BoundController:
-    """A controller with its options, and where its parameters stand in one vector."""
+    """A controller with its options bound; hashable, a constant of the trace."""
 
     program: Program[..., Any] | None = None
-    options: Pairs = ()
-    layout: tuple[tuple[str, Shape], ...] = ()
+    options: tuple[tuple[str, Any], ...] = ()
+    layout: tuple[tuple[str, Size], ...] = ()
+    """Names and shapes of its parameters, in the order in which they are packed into one vector."""
 
-    def __call__(self, robot: Robot, parameters: Any, **supplied: Any) -> dict[str, Any]:
-        """What it commands: "tau", and whatever else it returns."""
+    def __call__(
+        self, robot: Robot, parameters: Array | None, **supplied: Array | float | None
+    ) -> dict[str, Any]:
+        """What it commands: "tau", "external", and whatever else it returns.
+
+        `parameters` is the packed vector; `supplied` are values of all names in `SUPPLIED`.
+        """
         given, external = self._unpacked(parameters), {}
         for name in [name for name in given if name.startswith(PUSH)]:
             external[name.removeprefix(PUSH)] = given.pop(name)
@@ -45,9 +54,11 @@ class BoundController:
             external[frame] = external[frame] + wrench if frame in external else wrench
         return {**out, "external": external or None}
 
-    def _checked(self, robot: Robot, result: Any, memory: Any) -> dict[str, Any]:
-        """What it returned, by name."""
-        out = dict(result) if isinstance(result, Mapping) else {"tau": result}
+    def _checked(
+        self, robot: Robot, result: Array | Mapping[str, Any], memory: Array | float | None
+    ) -> dict[str, Any]:
+        """What the program returned, by name."""
+        out: dict[str, Any] = dict(result) if isinstance(result, Mapping) else {"tau": result}
         name = "" if self.program is None else self.program.name
         if "tau" not in out or np.shape(out["tau"]) != (robot.nv,):
             found = f"has shape {np.shape(out['tau'])}" if "tau" in out else "is missing"
@@ -71,8 +82,11 @@ class BoundController:
                 )
         return out
 
-    def _unpacked(self, parameters: Any) -> dict[str, Any]:
-        out, start = {}, 0
+    def _unpacked(self, parameters: Array | None) -> dict[str, Any]:
+        out: dict[str, Any] = {}
+        start = 0
+        if parameters is None:
+            return out
         for name, shape in self.layout:
             part = parameters[start : start + prod(shape)]
             out[name] = part.reshape(shape) if shape else part[0]
@@ -81,25 +95,34 @@ class BoundController:
 
 
 FORCES = ("closure_forces", "contact_forces", "internal_forces")
-"""Signals of closures."""
+"""Signals that the simulation itself records of closures."""
 PUSH = "external:"
-"""Before the name of a frame: a constant external force on it, among the parameters."""
+"""The prefix of parameters that are constant external forces; the name of a frame follows."""
 
 
-_kept = lru_cache(maxsize=64)(program)
+@lru_cache(maxsize=64)
+def _kept(function: Callable[..., Any]) -> Program[..., Any]:
+    return program(function)
 
 
 def _traced(controller: Callable[..., Any]) -> Program[..., Any]:
-    """A function as a program, the same one each time; a method anew, for its object may change."""
+    """A function as a program, always the same one, so that its kernels are found again; a method
+    as a new program, for its object may have changed."""
     if not hasattr(controller, "__name__"):
         kind = type(controller).__name__
         raise TypeError(f"the controller is a {kind}, needs to be a program or a function")
     return program(controller) if inspect.ismethod(controller) else _kept(controller)
 
 
-def program_of(controller: Any) -> Program[..., Any] | None:
-    """A controller, which may be a plain function, as a program."""
-    if controller is None or isinstance(controller, Program):
+def _is_program(controller: Controller) -> TypeGuard[Program[..., Any]]:
+    return isinstance(controller, Program)
+
+
+def program_of(controller: Controller | None) -> Program[..., Any] | None:
+    """The controller as a program; None if there is none."""
+    if controller is None:
+        return None
+    if _is_program(controller):
         return controller
     if not callable(controller):
         raise TypeError(f"the controller is {controller!r}, needs a program or a function")
@@ -107,10 +130,16 @@ def program_of(controller: Any) -> Program[..., Any] | None:
 
 
 def bind(
-    robot: Robot, controller: Any, parameters: Mapping[str, Any], external: Mapping[str, Any]
-) -> tuple[BoundController, np.ndarray | None]:
-    """A controller with its options bound, and the values of its parameters, (…, k)."""
-    values: list[tuple[str, Any, Shape]] = [
+    robot: Robot,
+    controller: Controller | None,
+    parameters: Mapping[str, Any],
+    external: Mapping[str, ArrayLike],
+) -> tuple[BoundController, Array | None]:
+    """A controller with its options bound, and its other parameters packed, (…, k).
+
+    The forces `external` {frame: (…, 6)} are packed with them.
+    """
+    values: list[tuple[str, ArrayLike, Size]] = [
         (PUSH + frame, wrench, (6,)) for frame, wrench in external.items()
     ]
     for frame in external:
@@ -141,7 +170,8 @@ def bind(
     return BoundController(program, tuple(options), layout), _packed(values)
 
 
-def _constant(controller: Program[..., Any], name: str, value: Any) -> Any:
+def _constant(controller: Program[..., Any], name: str, value: Hashable | list[Any]) -> Hashable:
+    """An option that can be a constant of the trace; a list as a tuple."""
     value = tuple(value) if isinstance(value, list) else value
     try:
         hash(value)
@@ -158,10 +188,11 @@ def _refuse_parameter(controller: Program[..., Any], name: str, known: list[str]
     )
 
 
-def _packed(values: list[tuple[str, Any, Shape]]) -> np.ndarray | None:
+def _packed(values: list[tuple[str, ArrayLike, Size]]) -> Array | None:
+    """Parameters, given by name with their shapes, side by side in one vector, (…, k)."""
     if not values:
         return None
-    parts = []
+    parts: list[Array] = []
     for name, value, shape in values:
         array = np.asarray(value, float)
         if array.shape[array.ndim - len(shape) :] != shape or array.ndim < len(shape):
@@ -171,5 +202,5 @@ def _packed(values: list[tuple[str, Any, Shape]]) -> np.ndarray | None:
     return np.concatenate([np.broadcast_to(x, (*batch, x.shape[-1])) for x in parts], axis=-1)
 
 
-def _listed(shape: Shape) -> str:
+def _listed(shape: Size) -> str:
     return ", ".join(map(str, shape))

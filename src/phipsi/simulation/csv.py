@@ -1,8 +1,8 @@
 """Trajectories as CSV (RFC 4180, UTF-8): a header of names with units, then a row per sample.
 
-The columns: the place in the batch (row, or row0, row1, …), t, q, v, tau, poses of frames, signals,
-and what follows from the states (energies, momentum, centre of mass), which is not read back. Every
-number is written such that it is read back bit for bit.
+The columns are the index in the batch (row, or row0, row1, …), t, q, v, tau, poses of frames,
+signals, and quantities computed from the states (energies, momentum, centre of mass), which are not
+read back. Every number is written such that it is read back bit for bit.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from array import array
 from collections.abc import Iterable
 from dataclasses import replace
 from math import prod
-from typing import BinaryIO, NamedTuple
+from typing import Annotated, BinaryIO, NamedTuple
 
 import numpy as np
 
@@ -22,14 +22,15 @@ from phipsi.model import Robot
 from phipsi.model.untrusted import quoted
 from phipsi.simulation import columns as c
 from phipsi.simulation.trajectory_data import T, TrajectoryData, TrajectoryError
+from phipsi.typing import Array, Pose
 
 TIME = c.Label("t", "s")
 _SIGNAL = re.compile(r"signal\.(?P<name>.+?)(?:\.(?P<part>[0-9]{1,6}))?(?: \[(?P<unit>[^][]*)\])?")
 
 
 def write(x: TrajectoryData, file: BinaryIO) -> None:
-    """Write a trajectory. Names are quoted and begin with our own words: no program takes one for
-    a formula."""
+    """Write a trajectory. Names are quoted and begin with words of ours, so that no spreadsheet
+    takes one for a formula."""
     columns = [*c.states(x), *c.reported(x), *c.derived(x)]
     rows = c.levels(x.batch) if x.batch else []
     header = [*rows, str(TIME), *(str(column.label) for column in columns)]
@@ -52,17 +53,20 @@ def write(x: TrajectoryData, file: BinaryIO) -> None:
 
 
 class Layout(NamedTuple):
-    """What the columns after q, v and tau are: frames, 12 columns each, and shapes of signals; how
-    many there are of rows of a batch."""
+    """The columns of a file besides t, q, v and tau."""
 
     axes: int
+    """The number of columns in front that are the index in the batch."""
     frames: list[str]
+    """The frames whose poses follow tau, 12 columns each."""
     signals: dict[str, tuple[int, ...]]
+    """The signals after those, with the shape of one sample: () or (columns,)."""
     units: dict[str, str]
+    """The units of signals that have one."""
 
     @classmethod
     def read(cls, header: list[str], robot: Robot) -> Layout:
-        """Of the header of a file."""
+        """The layout that the header of a file describes."""
         axes = header.index(str(TIME)) if str(TIME) in header else 0
         own = [TIME, *c.coordinates(robot), *c.freedoms(robot), *c.forces(robot)]
         wanted = [*(c.levels((1,) * axes) if axes else []), *map(str, own)]
@@ -86,7 +90,7 @@ class Layout(NamedTuple):
         return layout
 
     def add(self, header: str) -> None:
-        """A column of a signal."""
+        """Add the column of a signal."""
         match = _SIGNAL.fullmatch(header)
         if match is None:
             raise TrajectoryError(f"the column {quoted(header)} is unknown; remove it")
@@ -102,7 +106,7 @@ class Layout(NamedTuple):
 
 
 def _frame(header: list[str]) -> str:
-    """The name of the frame whose pose comes next."""
+    """The name of the frame whose pose the header begins with."""
     part, unit, _ = c.POSE[0]
     name = header[0].removeprefix("frame.").removesuffix(f".{part} [{unit}]")
     wanted = [str(c.Label(f"frame.{name}.{part}", unit)) for part, unit, _ in c.POSE]
@@ -112,11 +116,11 @@ def _frame(header: list[str]) -> str:
 
 
 def read(file: BinaryIO, robot: Robot, make: type[T]) -> T:
-    """Read a trajectory of a robot."""
+    """Read a trajectory of a robot, as an object of the class `make`."""
     try:
         with io.TextIOWrapper(file, encoding="utf-8-sig", newline="") as text:
             lines = csv.reader(text, strict=True)
-            header = next(lines, [])
+            header = next(lines, list[str]())
             layout = Layout.read(header, robot)
             table = _numbers(lines, len(header))
     except (csv.Error, UnicodeDecodeError) as error:
@@ -125,7 +129,8 @@ def read(file: BinaryIO, robot: Robot, make: type[T]) -> T:
     table = table.reshape(*batch, len(t), len(header))[..., layout.axes + 1 :]
     start = 0
 
-    def take(count: int) -> np.ndarray:
+    def take(count: int) -> Array:
+        """The next `count` columns."""
         nonlocal start
         start += count
         return table[..., start - count : start]
@@ -139,13 +144,13 @@ def read(file: BinaryIO, robot: Robot, make: type[T]) -> T:
     stored = header.index("potential_energy [J]") if "potential_energy [J]" in header else None
     if stored is None or not q.size:
         return motion
-    told = table[..., stored - layout.axes - 1]
+    energy = table[..., stored - layout.axes - 1]  # tells whether springs acted
     without = replace(motion, passive=False)
-    gaps = [np.abs(x.potential_energy - told).max() for x in (motion, without)]
+    gaps = [np.abs(x.potential_energy - energy).max() for x in (motion, without)]
     return motion if gaps[0] <= gaps[1] else without
 
 
-def _numbers(lines: Iterable[list[str]], width: int) -> np.ndarray:
+def _numbers(lines: Iterable[list[str]], width: int) -> Array:
     """The rows of numbers, (rows, width)."""
     values = array("d")
     for number, row in enumerate(lines, start=2):
@@ -160,8 +165,8 @@ def _numbers(lines: Iterable[list[str]], width: int) -> np.ndarray:
     return np.frombuffer(values, float).reshape(-1, width) if values else np.empty((0, width))
 
 
-def _batch(table: np.ndarray, axes: int) -> tuple[tuple[int, ...], np.ndarray]:
-    """The shape of the batch, and the instants that all its rows share."""
+def _batch(table: Array, axes: int) -> tuple[tuple[int, ...], Array]:
+    """The shape of the batch, and the times that all its rows share."""
     rows, t = table[:, :axes], table[:, axes]
     if not axes:
         return (), t
@@ -177,7 +182,7 @@ def _batch(table: np.ndarray, axes: int) -> tuple[tuple[int, ...], np.ndarray]:
     return batch, t[0]
 
 
-def _pose(x: np.ndarray) -> np.ndarray:
+def _pose(x: Annotated[Array, "12"]) -> Pose:
     pose = np.zeros((*x.shape[:-1], 4, 4))
     pose[..., 3, 3] = 1.0
     for k, (_, _, place) in enumerate(c.POSE):

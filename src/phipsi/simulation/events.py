@@ -1,4 +1,4 @@
-"""What happens during a simulation: motors fail, payloads are caught and let go, goals change."""
+"""Events of a simulation: motors fail, frames catch each other and let go, parameters change."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite
 from numbers import Real
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
@@ -14,36 +14,43 @@ from phipsi.algorithms import capture, loop_opening, mass_matrix_product, passiv
 from phipsi.algorithms.cut import check_closures
 from phipsi.model import Closure, Robot
 from phipsi.simulation.plant import Plant
+from phipsi.simulation.trajectory import Trajectory
+from phipsi.typing import Array, Configuration, JointVector
 
-Condition = Callable[[float, Any, Any], Any]
+Condition: TypeAlias = Callable[[float, Array, Array], bool | np.bool_ | Array]
+"""A function of (t, q, v) that tells whether an event happens; of a batch, for each row."""
 REACH = 1e-2
-"""How far apart [rad, m] frames may be to catch each other."""
+"""The largest gap [rad, m] over which frames catch each other."""
 
 
 class EventError(ValueError):
     """An event cannot happen; `trajectory` is the motion until then."""
 
-    trajectory: Any = None
+    trajectory: Trajectory | None = None
 
 
 @dataclass(frozen=True)
 class Phase:
-    """What is the same between two events, and the state when it begins."""
+    """The time between two events: the state when it begins, and what is constant in it."""
 
-    q: np.ndarray
-    v: np.ndarray
+    q: Configuration
+    v: JointVector
     plant: Plant
     parameters: Mapping[str, Any]
-    active: np.ndarray
-    locked: np.ndarray
+    """The parameters of the controller."""
+    active: JointVector
+    """Which freedoms have a motor that works."""
+    locked: JointVector
+    """Which freedoms a brake holds."""
 
 
 @dataclass(frozen=True)
 class Event:
-    """Something that happens at a time `at` [s], at the nearest sample, or at the first sample
-    where a condition, a function of (t, q, v), is true."""
+    """Something that happens at a time or under a condition."""
 
     at: float | Condition
+    """The time [s], of which the nearest sample counts, or a condition, a function of (t, q, v):
+    the event happens at the first sample where it is true."""
 
     def __post_init__(self) -> None:
         if not callable(self.at) and not (
@@ -55,35 +62,78 @@ class Event:
             )
 
     def check(self, robot: Robot) -> None:
-        """Refuse names that the robot does not have."""
+        """Refuse names that the robot does not have.
+
+        Parameters
+        ----------
+        robot
+            The robot.
+        """
 
     def happen(self, robot: Robot, phase: Phase) -> tuple[Phase, str]:
-        """The phase that follows, and what happened in one sentence."""
+        """What follows the event.
+
+        Parameters
+        ----------
+        robot
+            The robot.
+        phase
+            The phase that ends.
+
+        Returns
+        -------
+        Phase, str
+            The phase that follows, and one sentence that says what happened.
+        """
         raise NotImplementedError
+
+
+FailureMode = Literal["free", "locked"]
 
 
 @dataclass(frozen=True)
 class Failure(Event):
-    """The motor of a hinge fails: "free", it swings without force, or "locked", its brake stops it
-    at once and holds it."""
+    """The motor of a hinge fails."""
 
     hinge: str
-    how: Literal["free", "locked"] = "free"
+    how: FailureMode = "free"
+    """"free": the hinge swings without force; "locked": its brake stops it at once and holds it."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.how not in ("free", "locked"):
+        if self.how not in get_args(FailureMode):
             raise ValueError(f"Failure: how is {self.how!r}, needs 'free' or 'locked'")
 
     def check(self, robot: Robot) -> None:
-        """The hinge exists and has a motor."""
+        """Refuse a hinge that does not exist or has no motor.
+
+        Parameters
+        ----------
+        robot
+            The robot.
+        """
         if robot.hinge(self.hinge).kind.name == "free":
             raise ValueError(
                 f"Failure: hinge {self.hinge!r} is free and has no motor that could fail"
             )
 
     def happen(self, robot: Robot, phase: Phase) -> tuple[Phase, str]:
-        """β⁺ with (𝓜β)_p kept and zero where locked: the impulse of a brake is internal."""
+        """The motor gives no force; a brake stops β where locked and keeps (𝓜β)_p elsewhere.
+
+        The impulse of a brake is internal.
+
+        Parameters
+        ----------
+        robot
+            The robot.
+        phase
+            The phase that ends.
+
+        Returns
+        -------
+        Phase, str
+            The phase that follows, and one sentence that says what happened.
+        """
         mask = robot.mask(self.hinge)
         phase = replace(phase, active=phase.active & ~mask, locked=phase.locked & ~mask)
         if self.how == "free":
@@ -98,11 +148,11 @@ class Failure(Event):
 
 @dataclass(frozen=True)
 class Capture(Event):
-    """Frames catch each other: an impact that ends their relative motion, and a closure after it
-    (with restitution [0, 1] they only hit each other)."""
+    """Frames catch each other: an impact ends their relative motion, and a closure holds them."""
 
     closures: Sequence[Closure]
     restitution: float | None = None
+    """From 0 to 1. If it is not zero, the frames only hit each other and no closure follows."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -111,11 +161,30 @@ class Capture(Event):
             raise ValueError(f"Capture: restitution is {self.restitution}, needs 0 to 1")
 
     def check(self, robot: Robot) -> None:
-        """The frames exist, on different bodies."""
+        """Refuse frames that do not exist or are on one body.
+
+        Parameters
+        ----------
+        robot
+            The robot.
+        """
         check_closures(robot, self.closures, Closure)
 
     def happen(self, robot: Robot, phase: Phase) -> tuple[Phase, str]:
-        """β⁺ = β − (1 + c)𝓜⁻¹J*N L⁻¹Q*Δ with all that is closed already"""
+        """The impact β⁺ = β − (1 + c)𝓜⁻¹J*N L⁻¹Q*Δ, also on all that is closed already.
+
+        Parameters
+        ----------
+        robot
+            The robot.
+        phase
+            The phase that ends.
+
+        Returns
+        -------
+        Phase, str
+            The phase that follows, and one sentence that says what happened.
+        """
         closures = (*phase.plant.closures, *self.closures)
         caught = capture(
             robot, closures, phase.q, phase.v, restitution=self.restitution, strict=False
@@ -146,7 +215,20 @@ class Release(Event):
         object.__setattr__(self, "closures", tuple(self.closures))
 
     def happen(self, robot: Robot, phase: Phase) -> tuple[Phase, str]:
-        """The plant without them."""
+        """The closures no longer hold.
+
+        Parameters
+        ----------
+        robot
+            The robot.
+        phase
+            The phase that ends.
+
+        Returns
+        -------
+        Phase, str
+            The phase that follows, and one sentence that says what happened.
+        """
         for c in self.closures:
             if c not in phase.plant.closures:
                 raise EventError(f"{c.a!r} and {c.b!r} cannot let go: they are not closed then")
@@ -160,9 +242,23 @@ class Change(Event):
     """Parameters of the controller change: a new goal, other gains."""
 
     parameters: Mapping[str, Any]
+    """New values by name; parameters that are not named stay as they are."""
 
     def happen(self, robot: Robot, phase: Phase) -> tuple[Phase, str]:
-        """The parameters with these in place of the old."""
+        """The parameters have their new values.
+
+        Parameters
+        ----------
+        robot
+            The robot.
+        phase
+            The phase that ends.
+
+        Returns
+        -------
+        Phase, str
+            The phase that follows, and one sentence that says what happened.
+        """
         names = ", ".join(map(repr, self.parameters))
         parameters = {**phase.parameters, **self.parameters}
         return replace(phase, parameters=parameters), f"{names} of the controller change"

@@ -1,32 +1,41 @@
 """A trajectory as a matplotlib figure, made without pyplot: nothing global changes."""
 
+# pyright: reportUnknownMemberType=false
+# (matplotlib gives no types to its **kwargs.)
+
 from __future__ import annotations
 
+from collections.abc import Sequence
 from difflib import get_close_matches
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 from phipsi.simulation import columns as c
 from phipsi.simulation.trajectory_data import TrajectoryData, TrajectoryError
+from phipsi.typing import Array
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    AxesLike: TypeAlias = Axes | Sequence[Axes | Sequence[Axes]] | Array
+    """Axes, or rows of them, as `subplots` gives."""
+
 COLORS, STYLES = 10, ("-", "--", ":", "-.")
-"""Lines of one panel differ in colour first, then in style."""
+"""The number of colours, and the line styles used when the colours of a panel are used up."""
 CUT = 60
-"""Characters shown of what an event says."""
+"""Characters shown of the sentence of an event."""
 
 
 class Panel(NamedTuple):
-    """What shares one pair of axes: a quantity, its unit, and its columns."""
+    """The columns of one quantity with one unit, which are drawn into the same axes."""
 
     what: str
     unit: str
     columns: list[c.Column]
 
 
-def figure(trajectory: TrajectoryData, what: list[str], axes: Any) -> Figure:
+def figure(trajectory: TrajectoryData, what: list[str], axes: AxesLike | None) -> Figure:
     """The figure of `Trajectory.plot`."""
     if trajectory.batch:
         raise TrajectoryError("a batch has no plot; take one row of it, .row(0).plot()")
@@ -42,11 +51,11 @@ def figure(trajectory: TrajectoryData, what: list[str], axes: Any) -> Figure:
         given = list(drawn.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0])
         drawn.suptitle(_plain(trajectory.robot.name))
     else:
-        given = [ax for row in _listed(axes) for ax in _listed(row)]
+        given = _flat(axes)
         if len(given) != len(panels):
             names = ", ".join(f"{p.what} [{p.unit}]" for p in panels)
             raise TrajectoryError(f"axes has {len(given)}, but {len(panels)} are drawn: {names}")
-        drawn = given[0].figure
+        drawn = cast("Figure", given[0].figure)  # or a part of one, a SubFigure
     for ax, panel in zip(given, panels, strict=True):
         _draw(ax, trajectory, panel)
     given[-1].set_xlabel("t [s]")
@@ -55,11 +64,13 @@ def figure(trajectory: TrajectoryData, what: list[str], axes: Any) -> Figure:
     return drawn
 
 
-def _listed(row: Any) -> list[Any]:
-    return [row] if hasattr(row, "plot") else list(row)
+def _flat(axes: AxesLike) -> list[Axes]:
+    """Axes, which may be in rows, as one list."""
+    rows: Any = axes
+    return [rows] if hasattr(rows, "plot") else [ax for row in rows for ax in _flat(row)]
 
 
-def _draw(ax: Any, trajectory: TrajectoryData, panel: Panel) -> None:
+def _draw(ax: Axes, trajectory: TrajectoryData, panel: Panel) -> None:
     for k, (label, values) in enumerate(panel.columns):
         style = STYLES[k // COLORS % len(STYLES)]
         name = _plain(label.name)
@@ -75,8 +86,8 @@ def _draw(ax: Any, trajectory: TrajectoryData, panel: Panel) -> None:
     )  # fmt: skip
 
 
-def _mark(axes: list[Any], trajectory: TrajectoryData) -> None:
-    """A line at every event, and what it says above the first panel."""
+def _mark(axes: list[Axes], trajectory: TrajectoryData) -> None:
+    """Draw a line at every event, and write their sentences above the first panel."""
     for time, _ in trajectory.events:
         for ax in axes:
             ax.axvline(time, color="0.4", linewidth=0.8, linestyle=(0, (4, 3)))
@@ -97,6 +108,7 @@ def _panels(trajectory: TrajectoryData, what: str) -> list[Panel]:
 
 
 def _columns(trajectory: TrajectoryData, what: str) -> list[c.Column]:
+    """The columns of a quantity, a signal or the position of a frame."""
     x, robot = trajectory, trajectory.robot
     if what in x.signals:
         return c.signal(x, what)
@@ -113,6 +125,8 @@ def _columns(trajectory: TrajectoryData, what: str) -> list[c.Column]:
             return list(c.columns_of(c.MOMENTUM, x.momentum))
         case "center_of_mass":
             return list(c.columns_of(c.CENTER, x.center_of_mass))
+        case _:
+            pass
     known = ["q", "v", "tau", "energy", "momentum", "center_of_mass", *x.signals]
     frames = [*x.frames, *robot.frames, *(body.name for body in robot.bodies)]
     if what in frames:
@@ -126,5 +140,5 @@ def _columns(trajectory: TrajectoryData, what: str) -> list[c.Column]:
 
 
 def _plain(text: str) -> str:
-    """Text that matplotlib takes as it is: no formulas."""
+    """The text with $ escaped, which matplotlib would take for formulas."""
     return text.replace("$", r"\$")

@@ -1,7 +1,8 @@
 """Trajectories in files: `.npz`, which holds everything, and `.csv` for other programs.
 
 An `.npz` is a zip of plain arrays, uncompressed: t, q, v, tau, dt, event_times, `frame.NAME`,
-`signal.NAME`, and as UTF-8 bytes `robot`, in phipsi's own JSON, and `about`, the names and words.
+`signal.NAME`, and as UTF-8 bytes `robot`, in phipsi's own JSON, and `about`, JSON with names,
+units, method and the sentences of events.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import zipfile
 from collections.abc import Mapping
 from math import prod
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 import numpy as np
 
@@ -24,25 +25,26 @@ from phipsi.model.robot import from_json
 from phipsi.model.untrusted import quoted
 from phipsi.simulation import csv
 from phipsi.simulation.trajectory_data import T, TrajectoryData, TrajectoryError
+from phipsi.typing import Array
 
 VERSION = 1
 """The version of the `.npz` files that this library writes and reads."""
 MAX_TEXT = 64_000_000
-"""No longer text is read from an `.npz` [bytes]."""
+"""The longest text [bytes] that is read from an `.npz`."""
 MAX_MEMBERS = 10_000
-"""No `.npz` with more arrays is read."""
+"""The most arrays that an `.npz` may have."""
 SUFFIXES = (".npz", ".csv")
 
 
 def save(trajectory: TrajectoryData, path: str | os.PathLike[str]) -> None:
-    """Write a trajectory; the suffix says how."""
+    """Write a trajectory in the format that the suffix names."""
     write = _write_npz if _suffix(path) == ".npz" else csv.write
     with atomic(path) as file:
         write(trajectory, file)
 
 
 def load(path: str | os.PathLike[str], robot: Robot | None, make: type[T]) -> T:
-    """Read a trajectory of the class `make`; the suffix says how."""
+    """Read a trajectory in the format that the suffix names, as an object of the class `make`."""
     suffix, shown = _suffix(path), quoted(str(path), 200)
     if suffix == ".csv" and robot is None:
         raise TrajectoryError(f"{shown} is CSV, which holds no robot; give it, robot=...")
@@ -71,6 +73,7 @@ def _suffix(path: str | os.PathLike[str]) -> str:
 
 
 def _check_regular(path: str | os.PathLike[str], shown: str) -> None:
+    """Refuse a path that is no regular file."""
     try:
         mode = Path(path).stat().st_mode
     except FileNotFoundError:
@@ -96,7 +99,7 @@ def _write_npz(x: TrajectoryData, file: BinaryIO) -> None:
         "units": dict(x.units),
         "events": [text for _, text in x.events],
     }
-    arrays = {"t": x.t, "q": x.q, "v": x.v, "tau": x.tau, "dt": np.float64(x.dt)}
+    arrays: dict[str, Any] = {"t": x.t, "q": x.q, "v": x.v, "tau": x.tau, "dt": np.float64(x.dt)}
     arrays["event_times"] = np.array([time for time, _ in x.events], float)
     arrays |= {f"frame.{name}": value for name, value in x.frames.items()}
     arrays |= {f"signal.{name}": value for name, value in x.signals.items()}
@@ -119,12 +122,13 @@ def _read_npz(file: BinaryIO, robot: Robot | None, make: type[T]) -> T:
     times, dt, units = arrays["event_times"], arrays["dt"], about.get("units")
     if times.shape != (len(names["events"]),) or dt.shape or not isinstance(units, dict):
         raise TrajectoryError("events, dt or units are damaged")
+    texts = cast("dict[object, object]", units)
     return make(
         from_json(_text(arrays, "robot")) if robot is None else robot,
         *(arrays[name] for name in ("t", "q", "v", "tau")),
         frames=given["frames"],
         signals=given["signals"],
-        units={str(name): str(unit) for name, unit in units.items()},
+        units={str(name): str(unit) for name, unit in texts.items()},
         events=tuple(zip(times.tolist(), names["events"], strict=True)),
         method=str(about.get("method")),
         dt=float(dt),
@@ -132,8 +136,8 @@ def _read_npz(file: BinaryIO, robot: Robot | None, make: type[T]) -> T:
     )
 
 
-def _arrays(file: BinaryIO) -> dict[str, np.ndarray]:
-    """The arrays in the zip. As nothing is compressed, none can be larger than the file."""
+def _arrays(file: BinaryIO) -> dict[str, Array]:
+    """The arrays in the zip. Compressed ones are refused, so none can be larger than the file."""
     size = os.fstat(file.fileno()).st_size
     try:
         with zipfile.ZipFile(file) as archive:
@@ -149,7 +153,7 @@ def _arrays(file: BinaryIO) -> dict[str, np.ndarray]:
         raise TrajectoryError(f"it is damaged, or no .npz file: {quoted(str(error))}") from None
 
 
-def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> np.ndarray:
+def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Array:
     with archive.open(member) as file:
         version = np.lib.format.read_magic(file)
         if version != (1, 0):
@@ -164,36 +168,40 @@ def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> np.ndarray:
     return np.frombuffer(data, dtype).reshape(shape, order="F" if fortran else "C")
 
 
-def _about(arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+def _about(arrays: dict[str, Array]) -> dict[str, Any]:
     try:
-        about = json.loads(_text(arrays, "about"))
+        about: Any = json.loads(_text(arrays, "about"))
     except (ValueError, RecursionError) as error:
         if isinstance(error, TrajectoryError):
             raise
         raise TrajectoryError(f"the words in it are no JSON: {quoted(str(error))}") from None
-    version = about.get("phipsi_trajectory") if isinstance(about, dict) else None
+    found = cast("dict[str, Any]", about) if isinstance(about, dict) else {}
+    version = found.get("phipsi_trajectory")
     if version != VERSION:
         raise TrajectoryError(
             f"it has format version {quoted(version)}, but this library reads version {VERSION}"
         )
-    return about
+    return found
 
 
 def _words(about: Mapping[str, Any], key: str) -> list[str]:
+    """A list of texts in the JSON of a file."""
     words = about.get(key)
-    if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+    listed = cast("list[object]", words) if isinstance(words, list) else [None]
+    texts = [word for word in listed if isinstance(word, str)]
+    if len(texts) < len(listed):
         raise TrajectoryError(f"its list of {key} is {quoted(words)}, needs texts")
-    return words
+    return texts
 
 
-def _text(arrays: dict[str, np.ndarray], name: str) -> str:
+def _text(arrays: dict[str, Array], name: str) -> str:
     array = _taken(arrays, name)
     if array.dtype != np.uint8 or array.size > MAX_TEXT:
         raise TrajectoryError(f"the array {name!r} is no text of at most {MAX_TEXT:,} bytes")
     return array.tobytes().decode()
 
 
-def _taken(arrays: dict[str, np.ndarray], name: str) -> np.ndarray:
+def _taken(arrays: dict[str, Array], name: str) -> Array:
     try:
         return arrays[name]
     except KeyError:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import factorial
-from typing import Any
+from typing import Literal, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -14,8 +14,10 @@ from phipsi.compile import repeat
 from phipsi.model import Robot
 from phipsi.operators import beta, mass_dot
 from phipsi.operators.lowering.compute import compute
+from phipsi.simulation.clock import Seconds
 from phipsi.simulation.coordinates import Minimal
 from phipsi.simulation.plant import ControlledRobot
+from phipsi.typing import Array, Configuration, JointVector
 
 
 @dataclass(frozen=True)
@@ -33,14 +35,20 @@ MIDPOINT = Tableau(((), (1 / 2,)), (0.0, 1.0))
 CLASSICAL = Tableau(((), (1 / 2,), (0.0, 1 / 2), (0.0, 0.0, 1.0)), (1 / 6, 1 / 3, 1 / 3, 1 / 6))
 SUZUKI = 1.0 / (4.0 - 4.0 ** (1.0 / 3.0))
 
-Step = Callable[..., tuple[Any, ...]]
+FixedStepMethod = Literal[
+    "euler", "implicit", "midpoint", "rk4", "rk4-mk", "preserving", "preserving4"
+]
+State: TypeAlias = tuple[Array, ...]
+"""(q, v), or with the momentum (q, v, p)."""
+Step: TypeAlias = Callable[..., State]
+Zero = TypeVar("Zero", Array, float)
 
 
 @dataclass(frozen=True)
 class Method:
     """A row of the table. `step(system, coordinates, t, h, q, v[, p])` gives the next q, v[, p]."""
 
-    name: str
+    name: FixedStepMethod
     order: int
     meaning: str
     step: Step
@@ -55,15 +63,15 @@ class Method:
 class Embedded:
     """q as plain numbers: k = q̇, stages q + u, quaternions made unit at the end of the step."""
 
-    def move(self, space: Robot, x: Any, u: Any) -> Any:
+    def move(self, space: Robot, x: Array, u: Array) -> Array:
         """x + u"""
         return x + u
 
-    def slope(self, space: Robot, x: Any, u: Any, tangent: Any) -> Any:
+    def slope(self, space: Robot, x: Array, u: Array, tangent: Array) -> Array:
         """q̇ of a tangent"""
         return space.flow(x, tangent)
 
-    def land(self, space: Robot, x: Any, u: Any) -> Any:
+    def land(self, space: Robot, x: Array, u: Array) -> Array:
         """x + u, quaternions unit"""
         return space.integrate(x + u, np.zeros(space.nv))
 
@@ -71,11 +79,11 @@ class Embedded:
 class Group(Embedded):
     """q on the group of its hinges: q exp(u), k = dexp⁻¹(u) tangent (Munthe-Kaas)."""
 
-    def move(self, space: Robot, x: Any, u: Any) -> Any:
+    def move(self, space: Robot, x: Array, u: Array) -> Array:
         """x exp(u)"""
         return space.integrate(x, u)
 
-    def slope(self, space: Robot, x: Any, u: Any, tangent: Any) -> Any:
+    def slope(self, space: Robot, x: Array, u: Array, tangent: Array) -> Array:
         """u̇ = w + ½[u, w] + [u, [u, w]]/12, to fourth order"""
         once = space.bracket(u, tangent)
         return tangent + once / 2.0 + space.bracket(u, once) / 12.0
@@ -87,13 +95,14 @@ def runge(tableau: Tableau, chart: Embedded) -> Step:
     """The step of a tableau."""
 
     def step(
-        system: ControlledRobot, coordinates: Minimal, t: Any, h: Any, q: Any, v: Any
-    ) -> tuple[Any, Any]:
+        system: ControlledRobot, coordinates: Minimal, t: Seconds, h: Seconds,
+        q: Configuration, v: JointVector,
+    ) -> State:  # fmt: skip
         space = coordinates.space(system.robot)
         x, w = coordinates.enter(system.robot, q, v)
         still = np.zeros(len(x) if type(chart) is Embedded else space.nv)
-        slopes: list[Any] = []
-        rates: list[Any] = []
+        slopes: list[Array] = []
+        rates: list[Array] = []
         for row in tableau.a:
             u, rise = _sum(h, row, slopes, still), _sum(h, row, rates, 0.0)
             stage = chart.move(space, x, u)
@@ -106,7 +115,7 @@ def runge(tableau: Tableau, chart: Embedded) -> Step:
     return step
 
 
-def _sum(h: Any, weights: Any, terms: list[Any], zero: Any) -> Any:
+def _sum(h: Seconds, weights: Sequence[float], terms: Sequence[Array], zero: Zero) -> Array | Zero:
     return sum((h * b * k for b, k in zip(weights, terms, strict=False) if b), zero)
 
 
@@ -114,16 +123,18 @@ def _sum(h: Any, weights: Any, terms: list[Any], zero: Any) -> Any:
 
 
 def euler(
-    system: ControlledRobot, coordinates: Minimal, t: Any, h: Any, q: Any, v: Any
-) -> tuple[Any, Any]:
+    system: ControlledRobot, coordinates: Minimal, t: Seconds, h: Seconds,
+    q: Configuration, v: JointVector,
+) -> State:  # fmt: skip
     """v⁺ = v + hβ̇, then q⁺ = q exp(hv⁺)"""
     v = v + h * system.accelerate(t, q, v)
     return system.robot.integrate(q, h * v), v
 
 
 def implicit(
-    system: ControlledRobot, coordinates: Minimal, t: Any, h: Any, q: Any, v: Any
-) -> tuple[Any, Any]:
+    system: ControlledRobot, coordinates: Minimal, t: Seconds, h: Seconds,
+    q: Configuration, v: JointVector,
+) -> State:  # fmt: skip
     """The same with springs and dampers taken at the end of the step, to first order"""
     return euler(system.softened(h, q, v), coordinates, t, h, q, v)
 
@@ -149,9 +160,12 @@ def preserving(weights: tuple[float, ...]) -> Step:
     """
 
     def step(
-        system: ControlledRobot, coordinates: Minimal, t: Any, h: Any, q: Any, v: Any, p: Any
-    ) -> tuple[Any, Any, Any]:
-        def substep(state: Any, part: Any) -> tuple[Any, Any]:
+        system: ControlledRobot, coordinates: Minimal, t: Seconds, h: Seconds,
+        q: Configuration, v: JointVector, p: JointVector,
+    ) -> State:  # fmt: skip
+        def substep(
+            state: tuple[Seconds, Array, Array, Array], part: Array
+        ) -> tuple[tuple[Seconds, Array, Array, Array], Array]:
             t, q, v, p = state
             q, v, p = _variational(system, t, part * h, q, v, p)
             return (t + part * h, q, v, p), np.zeros(1)
@@ -165,11 +179,12 @@ def preserving(weights: tuple[float, ...]) -> Step:
 
 
 def _variational(
-    system: ControlledRobot, t: Any, h: Any, q: Any, v: Any, p: Any
-) -> tuple[Any, Any, Any]:
+    system: ControlledRobot, t: Seconds, h: Seconds,
+    q: Configuration, v: JointVector, p: JointVector,
+) -> tuple[Configuration, JointVector, JointVector]:  # fmt: skip
     robot, here = system.robot, system.robot.outboard(q, p)
 
-    def meet(rate: Any, _: Any) -> tuple[Any, Any]:
+    def meet(rate: JointVector, _: Array) -> tuple[JointVector, Array]:
         middle, g = _impulse(system, t + h / 2, robot.integrate(q, h / 2 * rate), rate)
         there = _dexp(robot, h * rate, here) + h / 2 * _dexp(robot, h / 2 * rate, g)
         return rates_of(system, middle, there), np.zeros(1)
@@ -180,7 +195,9 @@ def _variational(
     return q, rates_of(system, q, robot.outboard(q, p)), p
 
 
-def _impulse(system: ControlledRobot, t: Any, q: Any, v: Any) -> tuple[Any, Any]:
+def _impulse(
+    system: ControlledRobot, t: Seconds, q: Configuration, v: JointVector
+) -> tuple[Configuration, JointVector]:
     """q, and g = 𝓜̇β − ad*_β p − C + T; of a free base what comes from outside alone."""
     robot = system.robot
     tau, external = system.forces(t, q, v)
@@ -191,21 +208,21 @@ def _impulse(system: ControlledRobot, t: Any, q: Any, v: Any) -> tuple[Any, Any]
     return q, np.where(floating_roots(robot), outer, inner) + tau
 
 
-def floating_roots(robot: Robot) -> np.ndarray:
+def floating_roots(robot: Robot) -> JointVector:
     """Which freedoms are those of bases that float, (nv,). One with armature is no such base: its
     rotors stand still in the world."""
     roots = (h for h, parent in zip(robot.hinges, robot.parents, strict=True) if parent < 0)
     return robot.mask(*(h.name for h in roots if h.kind.name == "free" and not np.any(h.armature)))
 
 
-def rates_of(system: ControlledRobot, q: Any, p: Any) -> Any:
+def rates_of(system: ControlledRobot, q: Configuration, p: JointVector) -> JointVector:
     """β with 𝓜β = p; zero where locked, whatever p is there."""
     if system.locked is None:
         return mass_matrix_solve(system.robot, q, p)
     return passive_rates(system.robot, q, np.zeros(system.robot.nv), system.locked, p)
 
 
-def _dexp(robot: Robot, u: Any, p: Any) -> Any:
+def _dexp(robot: Robot, u: JointVector, p: JointVector) -> JointVector:
     """dexp*(u) p = Σ (ad*_u)ᵏ p / (k+1)!"""
     out = term = p
     for k in range(1, TERMS):

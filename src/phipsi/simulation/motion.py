@@ -1,52 +1,62 @@
-"""Rollouts as programs: to be compiled, derived, and made part of other programs."""
+"""Rollouts as programs, which can be compiled, differentiated and used in other programs."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, Unpack
 
 import numpy as np
 
 from phipsi.algorithms import mass_matrix_product
-from phipsi.model import Closure, Robot
+from phipsi.model import Robot
 from phipsi.programs import ROBOT, Parameter, Program
-from phipsi.simulation.clock import clock_of
+from phipsi.simulation.clock import Number
 from phipsi.simulation.closed_loop import ClosedLoop, advance
-from phipsi.simulation.controller import SUPPLIED, BoundController, program_of
+from phipsi.simulation.controller import SUPPLIED, BoundController, Controller, program_of
 from phipsi.simulation.methods import METHODS
-from phipsi.simulation.plant import Limits, plant_of
-from phipsi.simulation.simulator import check_method
+from phipsi.simulation.options import SimulationKeywords, options_of, with_options
+from phipsi.typing import Array, Configuration, JointVector
 
 
 class StateHistory(NamedTuple):
-    """The states at N + 1 times, the start included: q (…, N + 1, nq), v (…, N + 1, nv)."""
+    """The states at N + 1 times, the start included."""
 
-    q: Any
-    v: Any
+    q: Annotated[Array, "samples nq"]
+    """Configurations, (…, N + 1, nq)."""
+    v: Annotated[Array, "samples nv"]
+    """Joint velocities, (…, N + 1, nv)."""
 
 
+@with_options
 def motion(
-    controller: Any = None,
+    controller: Controller | None = None,
     *,
-    duration: float,
-    dt: float = 1e-3,
-    method: str = "rk4",
-    every: int = 1,
-    coordinates: str = "minimal",
-    passive: bool = True,
-    limits: bool | Limits = False,
-    actuators: bool = True,
-    closures: Sequence[Closure] = (),
-    stabilisation: float = 10.0,
+    duration: Number,
+    **options: Unpack[SimulationKeywords],
 ) -> Program[..., StateHistory]:
     """The rollout of a controller as a program of (robot, q, v, parameters of the controller).
 
-    Arguments as in `rollout`. What it is for: gradients through time, `motion(…).derivative(…)` or
-    pp.torch and pp.jax; rollouts on a GPU; costs of motions in programs of one's own. In reverse
-    the samples kept are checkpoints, so a long motion of many steps wants an `every` near their
-    square root.
+    What it is for: gradients through time, `motion(…).derivative(…)` or pp.torch and pp.jax;
+    rollouts on a GPU; costs of motions in programs of one's own. In reverse the samples kept are
+    checkpoints, so a long motion of many steps wants an `every` near their square root.
 
+    Parameters
+    ----------
+    controller : optional
+        As in `simulate`. Default: no forces.
+    duration
+        How long the motion lasts [s].
+    **options
+        As in `rollout`: see `phipsi.simulation.options.SimulationOptions`.
+
+    Returns
+    -------
+    Program
+        A program that returns the states (`StateHistory`) at N + 1 times, the start included. If
+        the controller has a memory, its value at the start is the argument after v.
+
+    Examples
+    --------
     >>> import numpy as np, phipsi as pp
     >>> swing = pp.motion(duration=0.5, dt=0.01)
     >>> @pp.program
@@ -57,34 +67,33 @@ def motion(
     >>> height.derivative(wrt="v")(robot, q, v).shape
     (2,)
     """
-    clock, law = clock_of(duration, dt, every), program_of(controller)
-    plant = plant_of(passive, limits, actuators, closures, stabilisation)
-    check_method(method, coordinates, bool(plant.closures))
-    if method not in METHODS:
-        known = ", ".join(map(repr, METHODS))
-        raise ValueError(f"motion: {method!r} chooses its own steps; use one of {known}")
-    title = "motion" if law is None else f"motion_of_{law.name}"
-    known = {} if law is None else law.parameters
-    own = [p for name, p in known.items() if name not in SUPPLIED]
+    how, own = options_of("motion", duration, options), program_of(controller)
+    how.check_method(bool(how.plant.closures))
+    how.check_fixed_steps("motion")
+    clock, method = how.clock, METHODS[how.method]
+    title = "motion" if own is None else f"motion_of_{own.name}"
+    known = {} if own is None else own.parameters
+    parameters = [p for name, p in known.items() if name not in SUPPLIED]
     has_memory = "memory" in known
 
-    def run(robot: Robot, q: Any, v: Any, **values: Any) -> StateHistory:
+    def run(robot: Robot, q: Configuration, v: JointVector, **values: Any) -> StateHistory:
         memory = values.pop("memory") if has_memory else None
-        options, arrays = [], {}
+        constants: list[tuple[str, Any]] = []
+        arrays: dict[str, Array] = {}
         for name, x in values.items():
-            if law is not None and law.is_option(name, x):
+            if own is not None and own.is_option(name, x):
                 if known[name].kind == "array" and x is not known[name].default:
                     raise TypeError(f"{title}: {name} is {x!r}, needs numbers")
-                options.append((name, x))
+                constants.append((name, x))
             else:
                 arrays[name] = np.asanyarray(x)
         layout = tuple((name, x.shape) for name, x in arrays.items())
         packed = [x.reshape(-1) for x in arrays.values()]
         p = None
-        if METHODS[method].carries_momentum:
+        if method.carries_momentum:
             p = robot.inboard(q, mass_matrix_product(robot, q, v))
-        bound = BoundController(law, tuple(options), layout)
-        loop = ClosedLoop(bound, plant, method, coordinates)
+        bound = BoundController(own, tuple(constants), layout)
+        loop = ClosedLoop(bound, how.plant, method.name, how.coordinates)
         q, v, *_ = advance(
             robot, q, v, 0.0, clock.dt, p, memory,
             parameters=np.concatenate(packed) if packed else None,
@@ -92,10 +101,10 @@ def motion(
         )  # fmt: skip
         return StateHistory(q, v)
 
-    def verify(result: Any, args: Any, kwargs: Any) -> Any:
-        """Where the controller refuses its parameters, so does the motion."""
-        if law is not None:
-            law.check_rules({name: x for name, x in kwargs.items() if name != "memory"})
+    def verify(result: StateHistory, args: tuple[Any, ...], kwargs: dict[str, Any]) -> StateHistory:
+        """The result, if the parameters keep the rules of the controller."""
+        if own is not None:
+            own.check_rules({name: x for name, x in kwargs.items() if name != "memory"})
         return result
 
     first = [ROBOT, Parameter("q", ("nq",)), Parameter("v", ("nv",))]
@@ -103,8 +112,8 @@ def motion(
     by_name = {"rule": None, "keyword_only": True, "positional_only": False}
     return Program(
         run,
-        [*first, *(replace(p, **by_name) for p in (*asked, *own))],
+        [*first, *(replace(p, **by_name) for p in (*asked, *parameters))],
         name=title,
-        doc=f"{clock.samples * clock.every} steps of {clock.dt:g} s by {method}.",
-        verify=verify if any(p.rule for p in own) else None,
+        doc=f"{clock.samples * clock.every} steps of {clock.dt:g} s by {method.name}.",
+        verify=verify if any(p.rule for p in parameters) else None,
     )

@@ -1,12 +1,12 @@
-"""What moves a simulated robot: its controller, its motors' limits, springs, stops and closures."""
+"""The plant: limits of motors, springs, stops and closures of a simulated robot."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import inf, isfinite
 from numbers import Real
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 
@@ -16,17 +16,26 @@ from phipsi.algorithms.cut import check_closures, cut
 from phipsi.compile import lift, linalg, where
 from phipsi.model import Closure, Robot
 from phipsi.programs import program
+from phipsi.simulation.clock import Number, Seconds
+from phipsi.typing import (
+    Configuration,
+    ConfigurationLike,
+    ExternalForces,
+    JointVector,
+    JointVectorLike,
+)
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Joint limits as smooth springs: beyond a limit a joint is pushed back by
-    `stiffness` [N·m/rad or N/m] and `damping` [N·m·s/rad or N·s/m], which grow from zero within
-    `width` [rad or m]."""
+    """Stops at joint limits as smooth springs and dampers, which push a joint back from beyond."""
 
     stiffness: float = 1e4
+    """[N·m/rad or N/m]."""
     damping: float = 1e2
+    """[N·m·s/rad or N·s/m]."""
     width: float = 1e-2
+    """How far beyond the limit [rad or m] stiffness and damping have grown from zero to these."""
 
     def __post_init__(self) -> None:
         for name in ("stiffness", "damping", "width"):
@@ -36,9 +45,25 @@ class Limits:
         if self.width == 0:
             raise ValueError("Limits: width is 0, needs a positive number")
 
-    def forces(self, robot: Robot, q: Any, v: Any) -> Any:
-        """(∂q̇/∂v)*(−k s(depth) − b s'(depth) q̇), s rising from 0 to the depth within the width,
-        (nv,)."""
+    def forces(self, robot: Robot, q: Configuration, v: JointVector) -> JointVector:
+        """Joint forces of the stops: (∂q̇/∂v)*(−k s(d) − b s'(d) q̇), d the depth beyond the limit.
+
+        s(d) is zero within the limits and its slope rises to one over the width.
+
+        Parameters
+        ----------
+        robot
+            The robot.
+        q : (nq,)
+            Configuration.
+        v : (nv,)
+            Joint velocities [rad/s or m/s].
+
+        Returns
+        -------
+        (nv,)
+            Joint forces [N·m or N].
+        """
         lower, upper = robot.joint_data("lower"), robot.joint_data("upper")
         over = np.where(np.isfinite(upper), lift(q) - upper, 0.0)
         under = np.where(np.isfinite(lower), lower - lift(q), 0.0)
@@ -51,26 +76,53 @@ class Limits:
 
 
 @program(static=("limits",))
-def limit_forces(robot: Robot, q: Any, v: Any, limits: Any = None) -> Any:
-    """The joint forces of stops at the limits of joints (`pp.Limits`): zero within them.
+def limit_forces(
+    robot: Robot, q: ConfigurationLike, v: JointVectorLike, limits: Limits | None = None
+) -> JointVector:
+    """Joint forces of stops at the limits of joints: zero within the limits.
 
-    Returns (…, nv) [N·m or N]. Cost O(N).
+    Cost O(N).
+
+    Parameters
+    ----------
+    robot
+        The robot.
+    q : (…, nq)
+        Configuration.
+    v : (…, nv)
+        Joint velocities [rad/s or m/s].
+    limits : optional
+        Stiffness and damping of the stops; default `pp.Limits()`.
+
+    Returns
+    -------
+    (…, nv)
+        Joint forces [N·m or N].
+
+    Examples
+    --------
+    >>> import phipsi as pp
+    >>> robot = pp.robots.puma560()
+    >>> q = robot.neutral()
+    >>> bool(pp.limit_forces(robot, q, 0 * q).any())
+    False
     """
-    return (limits or Limits()).forces(robot, q, v)
+    return (limits or Limits()).forces(robot, np.asanyarray(q), np.asanyarray(v))
 
 
 @dataclass(frozen=True)
 class Plant:
-    """Which forces and constraints act besides the controller's; a constant of the trace."""
+    """The forces and constraints that act besides the controller's; a constant of the trace."""
 
     passive: bool = True
     limits: Limits | None = None
     actuators: bool = True
     closures: tuple[Closure, ...] = ()
     stabilisation: float = 0.0
+    """The rate at which errors of the closures decay [1/s]."""
 
     def check(self, robot: Robot, locking: bool) -> None:
-        """Refuse what cannot be simulated."""
+        """Refuse closures that the robot cannot have; `locking`: some hinge becomes locked."""
         if not isfinite(self.stabilisation) or self.stabilisation < 0:
             raise ValueError(f"stabilisation is {self.stabilisation}, needs a number ≥ 0 [1/s]")
         if self.closures:
@@ -81,21 +133,25 @@ class Plant:
                     "the model instead, robot.locked([name], q)"
                 )
 
-    def motors(self, robot: Robot, tau: Any, active: Any) -> Any:
-        """The joint forces that motors and thrusters give when told to give tau."""
+    def motors(self, robot: Robot, tau: JointVector, active: JointVector) -> JointVector:
+        """The joint forces of motors and thrusters that are commanded tau: bounded by their
+        efforts, and zero where not active."""
         if self.actuators:
             effort = robot.joint_data("effort")
             tau = np.where(np.isfinite(effort), linalg.clip(tau, -effort, effort), tau)
         floating = robot.mask(*(h.name for h in robot.hinges if h.kind.name == "free"))
         return np.where(floating, lift(tau), where(active, tau, 0.0))
 
-    def loads(self, robot: Robot, q: Any, v: Any) -> Any:
+    def loads(self, robot: Robot, q: Configuration, v: JointVector) -> JointVector:
         """The joint forces of springs, dampers, friction and stops."""
         own = passive_forces(robot, q, v) if self.passive else np.zeros(robot.nv)
         return own if self.limits is None else own + self.limits.forces(robot, q, v)
 
-    def accelerate(self, robot: Robot, q: Any, v: Any, tau: Any, external: Any, locked: Any) -> Any:
-        """β̇ by all joint forces tau and external ones; zero where locked."""
+    def accelerate(
+        self, robot: Robot, q: Configuration, v: JointVector, tau: JointVector,
+        external: ExternalForces | None, locked: JointVector | None,
+    ) -> JointVector:  # fmt: skip
+        """β̇ under joint forces tau and external forces; zero where locked."""
         if self.closures:
             x = cut(robot, self.closures, q, v)
             return solved(robot, x, q, v, tau, external, self.stabilisation)[0]
@@ -105,28 +161,35 @@ class Plant:
         return forward_dynamics(robot, q, v, tau, external=external)
 
 
+Command: TypeAlias = Callable[
+    [Seconds, Configuration, JointVector], tuple[JointVector, ExternalForces | None]
+]
+"""(t, q, v) → the forces of the motors, and external forces by frame."""
+
+
 @dataclass(frozen=True)
 class ControlledRobot:
-    """A robot with its plant and its controller, inside a trace: its forces and accelerations."""
+    """A robot with its plant and its controller inside a trace, as integrators see it."""
 
     robot: Robot
     plant: Plant
-    command: Callable[[Any, Any, Any], tuple[Any, Mapping[str, Any] | None]]
-    """(t, q, v) → the motors' forces and the external ones."""
-    locked: Any = None
+    command: Command
+    locked: JointVector | None = None
 
-    def forces(self, t: Any, q: Any, v: Any) -> tuple[Any, Any]:
-        """All joint forces, and the external ones."""
+    def forces(
+        self, t: Seconds, q: Configuration, v: JointVector
+    ) -> tuple[JointVector, ExternalForces | None]:
+        """All joint forces, and the external forces."""
         tau, external = self.command(t, q, v)
         return tau + self.plant.loads(self.robot, q, v), external
 
-    def accelerate(self, t: Any, q: Any, v: Any) -> Any:
-        """β̇."""
+    def accelerate(self, t: Seconds, q: Configuration, v: JointVector) -> JointVector:
+        """β̇ in the state (q, v)."""
         return self.plant.accelerate(self.robot, q, v, *self.forces(t, q, v), self.locked)
 
-    def softened(self, dt: Any, q: Any, v: Any) -> ControlledRobot:
-        """The robot with springs and dampers taken at the end of a step, to first order:
-        armature A + hB + h²K, force −B v − K(δ + h v) (theory of linearly implicit steps)."""
+    def softened(self, dt: Seconds, q: Configuration, v: JointVector) -> ControlledRobot:
+        """The robot for a linearly implicit step h, whose springs and dampers act as they will at
+        its end, to first order: armature A + hB + h²K, force −B v − K(δ + h v)."""
         if not self.plant.passive:
             return self
         robot = self.robot
@@ -139,7 +202,9 @@ class ControlledRobot:
         armature = robot.joint_data("armature") + dt * B + dt * dt * K
         stiff = robot.with_parameters({f"armature:{h.name}": armature[h.v] for h in robot.hinges})
 
-        def command(t: Any, q: Any, v: Any) -> tuple[Any, Any]:
+        def command(
+            t: Seconds, q: Configuration, v: JointVector
+        ) -> tuple[JointVector, ExternalForces | None]:
             tau, external = self.command(t, q, v)
             return tau - dt * K * v, external
 
@@ -151,9 +216,9 @@ def plant_of(
     limits: bool | Limits,
     actuators: bool,
     closures: Sequence[Closure],
-    stabilisation: float,
+    stabilisation: Number,
 ) -> Plant:
-    """What acts besides the controller, checked."""
+    """The plant of these options, which are checked."""
     if not isinstance(limits, (bool, Limits)):
         raise TypeError(f"limits is {limits!r}, needs True, False or pp.Limits(...)")
     if isinstance(closures, Closure):

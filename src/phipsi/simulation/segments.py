@@ -1,33 +1,43 @@
-"""The samples of a simulation phase by phase, and how they are put together."""
+"""Segments: the samples of a simulation between events, and how they are joined."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated
 
 import numpy as np
 
 from phipsi.model import Closure
 from phipsi.simulation.controller import FORCES, BoundController
 from phipsi.simulation.events import Phase
+from phipsi.typing import Array
 
 
 @dataclass(frozen=True)
 class Segment:
-    """The samples of one phase: of `first`, `first + 1`, … the q, v and memory."""
+    """Consecutive samples of one phase."""
 
     phase: Phase
     controller: BoundController
-    values: np.ndarray | None
+    values: Array | None
+    """The parameters of the controller, packed, (…, k)."""
     first: int
-    q: np.ndarray
-    v: np.ndarray
-    memory: np.ndarray | None
+    """The number of the first sample."""
+    q: Annotated[Array, "samples nq"]
+    v: Annotated[Array, "samples nv"]
+    memory: Annotated[Array, "samples m"] | None
+
+    @property
+    def numbers(self) -> Annotated[Array, "samples"]:
+        """The numbers of the samples."""
+        count: int = self.q.shape[-2]
+        return np.arange(self.first, self.first + count)
 
 
 def merged(segments: list[Segment]) -> list[Segment]:
-    """Neighbours of one phase joined, and samples dropped that an event at their time replaces."""
+    """The segments with neighbours under the same conditions joined, and without the samples that
+    an event replaces by its own at the same time."""
     groups: list[list[Segment]] = []
     for segment in segments:
         if groups and groups[-1][-1].first + groups[-1][-1].q.shape[-2] - 1 >= segment.first:
@@ -38,7 +48,7 @@ def merged(segments: list[Segment]) -> list[Segment]:
 
 
 def _shorten(groups: list[list[Segment]], first: int) -> None:
-    """Drop the samples from `first` on."""
+    """Drop the samples of the last segment from the number `first` on."""
     last = groups[-1].pop()
     left = first - last.first
     if left > 0:
@@ -51,7 +61,7 @@ def _shorten(groups: list[list[Segment]], first: int) -> None:
 
 
 def _alike(one: Segment, other: Segment) -> bool:
-    """Are both subject to the same controller, forces and constraints?"""
+    """Whether both have the same controller, parameters, forces and constraints."""
     a, b = one.phase, other.phase
     same_masks = np.array_equal(a.active, b.active) and np.array_equal(a.locked, b.locked)
     return (
@@ -61,20 +71,19 @@ def _alike(one: Segment, other: Segment) -> bool:
     )
 
 
-def _numbers(segment: Segment) -> np.ndarray:
+def _numbers(segment: Segment) -> Array:
     return np.zeros(0) if segment.values is None else segment.values
 
 
 def _join(group: list[Segment]) -> Segment:
-    def together(name: str) -> Any:
-        parts = [getattr(segment, name) for segment in group]
-        return None if parts[0] is None else np.concatenate(parts, axis=-2)
+    q = np.concatenate([segment.q for segment in group], axis=-2)
+    v = np.concatenate([segment.v for segment in group], axis=-2)
+    kept = [segment.memory for segment in group if segment.memory is not None]
+    return replace(group[0], q=q, v=v, memory=np.concatenate(kept, axis=-2) if kept else None)
 
-    return replace(group[0], q=together("q"), v=together("v"), memory=together("memory"))
 
-
-def named(out: Mapping[str, Any], closures: Sequence[Closure]) -> Iterator[tuple[str, np.ndarray]]:
-    """Signals by name; the forces of closures one by one."""
+def named(out: Mapping[str, Array], closures: Sequence[Closure]) -> Iterator[tuple[str, Array]]:
+    """The results of `observe` by name; forces of closures have a name for each closure."""
     for name, value in out.items():
         array = np.asarray(value)
         if name in FORCES:
@@ -86,12 +95,12 @@ def named(out: Mapping[str, Any], closures: Sequence[Closure]) -> Iterator[tuple
             yield name, array
 
 
-def joined(name: str, told: list[dict[str, np.ndarray]], segments: list[Segment]) -> np.ndarray:
-    """A signal of all segments, NaN where there was none."""
-    example = next(part[name] for part in told if name in part)
+def joined(name: str, signals: list[dict[str, Array]], segments: list[Segment]) -> Array:
+    """One signal over all segments, NaN in those without it; `signals` are those of each."""
+    example = next(own[name] for own in signals if name in own)
     lead = segments[0].q.ndim - 1
-    parts = []
-    for part, segment in zip(told, segments, strict=True):
+    parts: list[Array] = []
+    for own, segment in zip(signals, segments, strict=True):
         shape = (*segment.q.shape[:-1], *example.shape[lead:])
-        parts.append(np.broadcast_to(part.get(name, np.nan), shape))
+        parts.append(np.broadcast_to(own.get(name, np.nan), shape))
     return np.concatenate(parts, axis=lead - 1)

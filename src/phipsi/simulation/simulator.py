@@ -2,34 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from math import ceil
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from phipsi.algorithms import frame_pose, loop_opening, mass_matrix_product
 from phipsi.model import Robot
-from phipsi.model.names import meant
 from phipsi.simulation.adaptive import ADAPTIVE, solve
-from phipsi.simulation.clock import Clock
-from phipsi.simulation.closed_loop import ClosedLoop, advance, observe
-from phipsi.simulation.controller import BoundController, bind
-from phipsi.simulation.coordinates import COORDINATES
+from phipsi.simulation.closed_loop import ClosedLoop, LoopInputs, advance, observe
+from phipsi.simulation.controller import BoundController, Controller, bind
 from phipsi.simulation.events import Capture, Event, EventError, Failure, Phase
 from phipsi.simulation.methods import METHODS
+from phipsi.simulation.options import SimulationOptions
 from phipsi.simulation.segments import Segment, joined, merged, named
+from phipsi.simulation.start import events_in_order, start_phase
 from phipsi.simulation.trajectory import Trajectory
+from phipsi.typing import Array, ArrayLike
 
-Progress = Callable[[float], Any]
+Progress: TypeAlias = Callable[[float], object]
+"""Called with the fraction that is done."""
 CHUNK = 1 << 14
 """Numbers recorded for one robot by one call of the kernel; progress is shown between calls."""
+MOST = 1 << 24
+"""Numbers that a rollout records for one robot at most: its kernel keeps them all."""
 OPEN = 1e-6
-"""How far [rad, m] closures may be open at the start."""
+"""The largest gap [rad, m] of closures at the start."""
 
 
 class Interrupted(KeyboardInterrupt):
-    """A simulation was stopped by Ctrl-C; `trajectory` is what was computed."""
+    """A simulation was stopped by Ctrl-C; `trajectory` is the motion until then."""
 
     def __init__(self, trajectory: Trajectory) -> None:
         super().__init__(f"stopped at t = {trajectory.t[-1]:g} s")
@@ -37,7 +41,7 @@ class Interrupted(KeyboardInterrupt):
 
 
 class Diverged(ArithmeticError):
-    """A simulation has numbers that are not finite; `trajectory` is what was computed before."""
+    """A motion is no longer finite; `trajectory` is the motion before."""
 
     def __init__(self, trajectory: Trajectory, what: str) -> None:
         super().__init__(
@@ -47,24 +51,53 @@ class Diverged(ArithmeticError):
 
 
 class Simulator:
-    """Computes a motion segment by segment, with the events between them."""
+    """Computes motions of a robot under a controller, segment by segment between events."""
 
     def __init__(
-        self, robot: Robot, controller: Any, clock: Clock, method: str, coordinates: str,
-        external: dict[str, Any], memory: Any,
+        self, robot: Robot, controller: Controller | None, options: SimulationOptions,
+        *, memory: ArrayLike | None = None, external: Mapping[str, ArrayLike] | None = None,
     ) -> None:  # fmt: skip
-        self.robot, self.controller, self.clock = robot, controller, clock
-        self.method, self.coordinates, self.external = method, coordinates, external
+        self.robot, self.controller, self.options = robot, controller, options
+        self.clock, self.external = options.clock, dict(external or {})
         self.memory = None if memory is None else np.atleast_1d(np.asarray(memory, float))
         self.failing = False
+        """Whether motors fail on the way, so that `active` is an input of the kernel."""
 
-    def check(self, phase: Phase, events: Sequence[Event]) -> None:
-        """Refuse what does not go together before anything is computed."""
+    def simulate(
+        self, q0: ArrayLike, v0: ArrayLike | None, parameters: Mapping[str, Any] | None,
+        events: Event | Iterable[Event], frames: str | Sequence[str], progress: Progress | None,
+    ) -> Trajectory:  # fmt: skip
+        """The motion from (q0, v0) with events; see `phipsi.simulate`."""
+        phase = start_phase(self.robot, q0, v0, self.options.plant, parameters)
+        pending = events_in_order(self.robot, events)
+        self._check(phase, pending)
+        names = (frames,) if isinstance(frames, str) else tuple(frames)
+        return self._through(phase, pending, names, progress)
+
+    def rollout(
+        self, q0: ArrayLike, v0: ArrayLike | None, parameters: Mapping[str, Any] | None,
+        signals: bool,
+    ) -> Trajectory:  # fmt: skip
+        """The motions from (q0, v0) by one call of a kernel; see `phipsi.rollout`."""
+        phase = start_phase(self.robot, q0, v0, self.options.plant, parameters)
+        self._check(phase, [])
+        self.options.check_fixed_steps("rollout")
+        samples, numbers = self.clock.samples, self.robot.nq + self.robot.nv
+        if samples * numbers > MOST:
+            every = ceil(samples * numbers / MOST) * self.clock.every
+            raise ValueError(
+                f"rollout: {samples} samples of {numbers} numbers are too many for one kernel; "
+                f"pass every={every}, or use simulate"
+            )
+        return self._at_once(phase, signals)
+
+    def _check(self, phase: Phase, events: Sequence[Event]) -> None:
+        """Refuse options, state and events that exclude each other, before anything is computed."""
         failures = [event for event in events if isinstance(event, Failure)]
         locking, self.failing = any(f.how == "locked" for f in failures), bool(failures)
         closed = phase.plant.closures or any(isinstance(event, Capture) for event in events)
         phase.plant.check(self.robot, bool(locking and closed))
-        check_method(self.method, self.coordinates, bool(closed), locking)
+        self.options.check_method(bool(closed), locking)
         self._check_memory(phase)
         if phase.plant.closures and phase.plant.stabilisation:
             opening = loop_opening(self.robot, phase.plant.closures, phase.q, phase.v)
@@ -84,10 +117,10 @@ class Simulator:
         if not wanted and self.memory is not None:
             raise TypeError("memory is given, but the controller has no input 'memory'")
 
-    def through(
+    def _through(
         self, phase: Phase, events: list[Event], frames: tuple[str, ...], progress: Progress | None
     ) -> Trajectory:
-        """The whole motion, phase by phase."""
+        """The whole motion; an error that ends it has the trajectory until then."""
         for name in frames:
             self.robot.frame(name)
         segments: list[Segment] = []
@@ -113,8 +146,8 @@ class Simulator:
             raise Diverged(whole[: max(bad, 1)], what)
         return whole
 
-    def _spread(self, phase: Phase) -> tuple[Phase, np.ndarray | None]:
-        """The state and the memory over the batch of both and of the parameters."""
+    def _spread(self, phase: Phase) -> tuple[Phase, Array | None]:
+        """The phase and the memory, broadcast to the batch of state, memory and parameters."""
         _, values = bind(self.robot, self.controller, phase.parameters, self.external)
         given = [x for x in (phase.q, values, self.memory) if x is not None]
         try:
@@ -131,9 +164,11 @@ class Simulator:
         return replace(phase, q=q, v=v), memory
 
     def _segments(
-        self, phase: Phase, events: list[Event], memory: Any, log: list[Any], progress: Any
-    ) -> Iterator[Segment]:
-        """Samples in order, as they are computed; events take place in between."""
+        self, phase: Phase, events: list[Event], memory: Array | None,
+        log: list[tuple[float, str]], progress: Progress | None,
+    ) -> Iterator[Segment]:  # fmt: skip
+        """The samples in order, as they are computed. Events take place in between; `log` gets the
+        time of each and what happened."""
         now, last, events = 0, self.clock.samples, list(events)
         while True:
             t = self.clock.time(now)
@@ -163,135 +198,119 @@ class Simulator:
                 return
 
     def _due(self, event: Event, now: int, phase: Phase) -> bool:
+        """Whether an event takes place at the sample `now`."""
         if callable(event.at):
             return bool(np.all(event.at(self.clock.time(now), phase.q, phase.v)))
         return self.clock.sample(event.at) <= now
 
     def _one(
-        self, phase: Phase, controller: BoundController, values: Any, now: int, memory: Any
-    ) -> Segment:
-        """The sample `now` alone."""
+        self, phase: Phase, controller: BoundController, values: Array | None, now: int,
+        memory: Array | None,
+    ) -> Segment:  # fmt: skip
+        """The segment of the sample `now` alone, which is the state of the phase."""
         q, v = phase.q[..., None, :], phase.v[..., None, :]
         kept = None if memory is None else memory[..., None, :]
         return Segment(phase, controller, values, now, q, v, kept)
 
     def _phase(
-        self, phase: Phase, controller: BoundController, values: Any, memory: Any,
-        now: int, until: int, asked: bool,
+        self, phase: Phase, controller: BoundController, values: Array | None,
+        memory: Array | None, now: int, until: int, asked: bool,
     ) -> Iterator[Segment]:  # fmt: skip
-        """The samples of (now, until], chunk by chunk."""
+        """The samples (now, until], chunk by chunk; one by one if conditions of events are `asked`
+        at each of them."""
         size = max(1, self.robot.nq + self.robot.nv)
         chunk = 1 if asked else min(_doubled(until - now), _doubled(CHUNK // size))
-        if self.method in ADAPTIVE:
-            loop = ClosedLoop(controller, phase.plant)
-            masks = self._masks(phase)
-            steps = solve(self.robot, loop, self.method, self.clock, phase, memory, values, masks)
+        if self.options.method in ADAPTIVE:
+            loop, inputs = ClosedLoop(controller, phase.plant), self._inputs(phase, memory, values)
+            steps = solve(self.robot, loop, self.options.method, self.clock, phase, inputs)
             for first, q, v in steps(now, until, chunk):
-                yield Segment(phase, controller, values, first, q, v, _same(memory, q))
+                yield Segment(phase, controller, values, first, q, v, _repeated(memory, q))
             return
         p = self._momentum(phase)
         for first in range(now, until, chunk):
-            found = self._advance(phase, controller, values, memory, p, first, chunk)
-            end = min(chunk, until - first) + 1
-            parts: Any = (None if x is None else x[..., 1:end, :] for x in found)
-            q, v, p, memory = parts
+            q, v, p, memory = self._advance(phase, controller, values, memory, p, first, chunk)
+            new = slice(1, min(chunk, until - first) + 1)
+            q, v = q[..., new, :], v[..., new, :]
+            p, memory = (None if x is None else x[..., new, :] for x in (p, memory))
             yield Segment(phase, controller, values, first + 1, q, v, memory)
             phase = replace(phase, q=q[..., -1, :], v=v[..., -1, :])
             p, memory = (None if x is None else x[..., -1, :] for x in (p, memory))
 
-    def _momentum(self, phase: Phase) -> np.ndarray | None:
-        if not METHODS[self.method].carries_momentum:
+    def _momentum(self, phase: Phase) -> Array | None:
+        """The momentum 𝓜β that some methods integrate, each in the frame its hinge turns in."""
+        if not METHODS[self.options.method].carries_momentum:
             return None
         p = mass_matrix_product(self.robot, phase.q, phase.v)
         return self.robot.inboard(phase.q, np.asarray(p))
 
-    def _masks(self, phase: Phase) -> tuple[Any, Any]:
-        """active and locked, None where they never change."""
+    def _inputs(self, phase: Phase, memory: Array | None, values: Array | None) -> LoopInputs:
+        """The numbers of the closed loop; active and locked None where they do not change."""
+        active = phase.active * 1.0 if self.failing else None
         locked = phase.locked * 1.0 if phase.locked.any() else None
-        return (phase.active * 1.0 if self.failing else None), locked
+        return LoopInputs(self.clock.dt, memory, active, locked, values)
 
     def _advance(
-        self, phase: Phase, controller: BoundController, values: Any, memory: Any, p: Any,
-        first: int, count: int,
-    ) -> tuple[Any, Any, Any, Any]:  # fmt: skip
+        self, phase: Phase, controller: BoundController, values: Array | None,
+        memory: Array | None, p: Array | None, first: int, count: int,
+    ) -> tuple[Array, Array, Array | None, Array | None]:  # fmt: skip
         """q, v, momentum and memory from the sample `first` on, `count` + 1 of each."""
-        loop = ClosedLoop(controller, phase.plant, self.method, self.coordinates)
-        masks, clock = self._masks(phase), self.clock
+        how, clock = self.options, self.clock
+        loop = ClosedLoop(controller, phase.plant, METHODS[how.method].name, how.coordinates)
+        dt, *inputs = self._inputs(phase, memory, values)
         found = advance(
-            self.robot, phase.q, phase.v, clock.time(first), clock.dt, p, memory, *masks, values,
+            self.robot, phase.q, phase.v, clock.time(first), dt, p, *inputs,
             loop=loop, count=count, every=clock.every,
         )  # fmt: skip
         q, v, *rest = map(np.asarray, found)
         return q, v, None if p is None else rest.pop(0), None if memory is None else rest.pop(0)
 
-    def at_once(self, phase: Phase, signals: bool) -> Trajectory:
-        """All samples by one call."""
+    def _at_once(self, phase: Phase, signals: bool) -> Trajectory:
+        """All samples by one call of the kernel."""
         controller, values = bind(self.robot, self.controller, phase.parameters, self.external)
         phase, memory = self._spread(phase)
         p = self._momentum(phase)
         q, v, _, kept = self._advance(phase, controller, values, memory, p, 0, self.clock.samples)
         segment = Segment(phase, controller, values, 0, q, v, kept)
         t = self.clock.time(np.arange(self.clock.samples + 1))
-        told = self._observed(segment) if signals else {}
-        tau = told.pop("tau", np.broadcast_to(np.nan, v.shape))
+        observed = self._observed(segment) if signals else {}
+        tau = observed.pop("tau", np.broadcast_to(np.nan, v.shape))
         return Trajectory(
-            self.robot, t, q, v, tau, signals=told, method=self.method, dt=self.clock.dt,
-            passive=phase.plant.passive,
+            self.robot, t, q, v, tau, signals=observed, method=self.options.method,
+            dt=self.clock.dt, passive=phase.plant.passive,
         )  # fmt: skip
 
     # ---- results -------------------------------------------------------------------------------
 
-    def _observed(self, segment: Segment) -> dict[str, np.ndarray]:
-        """The motors' forces and the signals of a segment."""
-        phase, count = segment.phase, segment.q.shape[-2]
-        t = self.clock.time(segment.first + np.arange(count))
+    def _observed(self, segment: Segment) -> dict[str, Array]:
+        """The forces of the motors, "tau", and the signals of a segment, by name."""
+        phase = segment.phase
+        t = self.clock.time(segment.numbers)
         loop = ClosedLoop(segment.controller, phase.plant)
         values = None if segment.values is None else segment.values[..., None, :]
-        out = observe(
-            self.robot, segment.q, segment.v, t, self.clock.dt, segment.memory,
-            *self._masks(phase), values, loop=loop,
-        )  # fmt: skip
+        inputs = self._inputs(phase, segment.memory, values)
+        out = observe(self.robot, segment.q, segment.v, t, *inputs, loop=loop)
         return dict(named(out, phase.plant.closures))
 
     def _trajectory(
         self, segments: list[Segment], log: list[tuple[float, str]], frames: tuple[str, ...]
     ) -> Trajectory:
-        """All segments together; of two samples at one time the later, after the event, counts."""
+        """The trajectory of all segments; of two samples at one time the later, after the event."""
         parts = merged(segments)
-        told = [self._observed(segment) for segment in parts]
-        names = dict.fromkeys(name for part in told for name in part)
-        signals = {name: joined(name, told, parts) for name in names}
-        t = self.clock.time(
-            np.concatenate([segment.first + np.arange(segment.q.shape[-2]) for segment in parts])
-        )
+        observed = [self._observed(segment) for segment in parts]
+        names = dict.fromkeys(name for own in observed for name in own)
+        signals = {name: joined(name, observed, parts) for name in names}
+        t = self.clock.time(np.concatenate([segment.numbers for segment in parts]))
         q = np.concatenate([segment.q for segment in parts], axis=-2)
         v = np.concatenate([segment.v for segment in parts], axis=-2)
         poses = {name: np.asarray(frame_pose(self.robot, q, name)) for name in frames}
         return Trajectory(
             self.robot, t, q, v, signals.pop("tau"), poses, signals, events=tuple(log),
-            method=self.method, dt=self.clock.dt, passive=parts[0].phase.plant.passive,
+            method=self.options.method, dt=self.clock.dt, passive=parts[0].phase.plant.passive,
         )  # fmt: skip
 
 
-def check_method(method: str, coordinates: str, closed: bool, locking: bool = False) -> None:
-    """Refuse methods and coordinates that are not there, or not for closures or locked hinges."""
-    if method not in METHODS and method not in ADAPTIVE:
-        known = [*METHODS, *ADAPTIVE]
-        hint = meant(method, known)
-        raise ValueError(f"no method {method!r}; {hint}known are {', '.join(known)}")
-    if coordinates not in COORDINATES:
-        raise ValueError(f"no coordinates {coordinates!r}; use {', '.join(COORDINATES)}")
-    plain = coordinates == "minimal"
-    if not plain and not (method in METHODS and METHODS[method].any_coordinates):
-        able = [name for name, row in METHODS.items() if row.any_coordinates]
-        raise ValueError(f"{coordinates} coordinates need a method of {', '.join(able)}")
-    if closed and method in METHODS and METHODS[method].carries_momentum:
-        raise ValueError(f"method {method!r} takes no closures; use 'rk4'")
-    if (closed or locking) and not plain:
-        raise ValueError(f"{coordinates} coordinates take no closures and no locked hinges")
-
-
-def _check_batch(phase: Phase, values: np.ndarray | None) -> None:
+def _check_batch(phase: Phase, values: Array | None) -> None:
+    """Refuse parameters whose batch does not broadcast to that of the states."""
     batch, own = phase.q.shape[:-1], () if values is None else values.shape[:-1]
     try:
         fits = np.broadcast_shapes(batch, own) == batch
@@ -302,10 +321,11 @@ def _check_batch(phase: Phase, values: np.ndarray | None) -> None:
 
 
 def _doubled(count: int) -> int:
-    """The power of two from `count` on: simulations of many lengths share a kernel, and what one
-    computes too much is dropped."""
+    """The next power of two, so that simulations of many lengths share a kernel; the samples it
+    computes too much are dropped."""
     return 1 << max(0, count - 1).bit_length()
 
 
-def _same(memory: Any, q: np.ndarray) -> Any:
+def _repeated(memory: Array | None, q: Array) -> Array | None:
+    """The memory at each sample of q, where it does not change."""
     return None if memory is None else np.broadcast_to(memory, (*q.shape[:-1], memory.shape[-1]))

@@ -1,9 +1,9 @@
-"""What a simulation returns: the motion of a robot, sample by sample, with names and units."""
+"""Trajectories: motions of a robot as samples with names and units, which simulations return."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
@@ -13,21 +13,24 @@ from phipsi.algorithms import frame_pose
 from phipsi.model import Robot
 from phipsi.simulation import columns, figure, files
 from phipsi.simulation.trajectory_data import TrajectoryData, TrajectoryError
+from phipsi.typing import Array, Configuration, JointVector, Pose
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from pandas import DataFrame
 
+    from phipsi.simulation.figure import AxesLike
+
 
 class Sample(NamedTuple):
-    """One instant of a trajectory; arrays as there, without the axis of time."""
+    """One instant of a trajectory; arrays as in `Trajectory`, without the axis of time."""
 
     t: float
-    q: np.ndarray
-    v: np.ndarray
-    tau: np.ndarray
-    frames: Mapping[str, np.ndarray]
-    signals: Mapping[str, np.ndarray]
+    q: Configuration
+    v: JointVector
+    tau: JointVector
+    frames: Mapping[str, Pose]
+    signals: Mapping[str, Array]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -35,9 +38,11 @@ class Trajectory(TrajectoryData):
     """A motion at N instants; … is the batch. SI units, layouts as in `phipsi.conventions`.
 
     Everything is float64 and read-only. Energies and momentum are computed when first asked for.
-    `len(x)` is N, `x[i]` a `Sample`, `x[i:j]` a part in time, `x.at(t)` what is between samples,
+    `len(x)` is N, `x[i]` a `Sample`, `x[i:j]` a part in time, `x.at(t)` the motion at any time,
     `x.row(k)` one motion of a batch.
 
+    Examples
+    --------
     >>> import numpy as np, phipsi as pp
     >>> robot = pp.robots.double_pendulum()
     >>> t, q, v = np.arange(3.0), np.array([[0, 0], [1, 2], [2, 4]]), np.ones((3, 2))
@@ -56,8 +61,8 @@ class Trajectory(TrajectoryData):
     @overload
     def __getitem__(self, index: int) -> Sample: ...
     @overload
-    def __getitem__(self, index: slice | Sequence[int] | np.ndarray) -> Trajectory: ...
-    def __getitem__(self, index: Any) -> Sample | Trajectory:
+    def __getitem__(self, index: slice | Sequence[int] | Array) -> Trajectory: ...
+    def __getitem__(self, index: int | slice | Sequence[int] | Array) -> Sample | Trajectory:
         try:
             t = self.t[index]
         except IndexError:
@@ -69,7 +74,18 @@ class Trajectory(TrajectoryData):
         return self._part(t, lambda x: x[(*self._all, index)])
 
     def row(self, *index: int) -> Trajectory:
-        """The motion number `index` of the batch, without its axes."""
+        """One motion of the batch.
+
+        Parameters
+        ----------
+        *index
+            Its place, a number for each axis of the batch.
+
+        Returns
+        -------
+        Trajectory
+            The motion, without the axes of the batch.
+        """
         if len(index) != len(self.batch):
             raise IndexError(f"{self!r} has {len(self.batch)} axes of a batch, not {len(index)}")
         try:
@@ -80,23 +96,37 @@ class Trajectory(TrajectoryData):
     @overload
     def at(self, t: float) -> Sample: ...
     @overload
-    def at(self, t: Sequence[float] | np.ndarray) -> Trajectory: ...
-    def at(self, t: Any) -> Sample | Trajectory:
-        """The motion at an instant, or at several (M,), each between the first sample and the last.
+    def at(self, t: Sequence[float] | Array) -> Trajectory: ...
+    def at(self, t: float | Sequence[float] | Array) -> Sample | Trajectory:
+        """The motion at one time, or at several.
 
-        Between samples q moves along the hinges' own groups, by `integrate(q₀, s·difference(q₀,
-        q₁))`; v, tau and signals are linear. At a sample it is that sample, bit for bit: of two at
-        one instant the later.
+        Between samples q moves along the groups of the hinges, by `integrate(q₀, s·difference(q₀,
+        q₁))`; v, tau and signals are linear. At the time of a sample the result is that sample, bit
+        for bit; of two samples at one time the later.
+
+        Parameters
+        ----------
+        t : number or (M,)
+            Times [s], each between the first sample and the last.
+
+        Returns
+        -------
+        Sample or Trajectory
+            A sample for one time, a trajectory of M samples for several.
         """
-        t = np.asarray(t, float)
-        if t.ndim > 1 or not len(self) or not ((self.t[0] <= t) & (t <= self.t[-1])).all():
+        times = np.asarray(t, float)
+        if (
+            times.ndim > 1
+            or not len(self)
+            or not ((self.t[0] <= times) & (times <= self.t[-1])).all()
+        ):
             raise TrajectoryError(f"t needs one time or (M,), all within the times of {self!r}")
-        i = np.searchsorted(self.t, t, side="right") - 1
+        i = np.searchsorted(self.t, times, side="right") - 1
         j = np.minimum(i + 1, len(self) - 1)
         step = self.t[j] - self.t[i]
-        s = np.where(step > 0, (t - self.t[i]) / np.where(step > 0, step, 1.0), 0.0)
+        s = np.where(step > 0, (times - self.t[i]) / np.where(step > 0, step, 1.0), 0.0)
 
-        def between(x: np.ndarray) -> np.ndarray:
+        def between(x: Array) -> Array:
             share = s.reshape(s.shape + (1,) * (x.ndim - len(self.batch) - 1))
             start, end = x[(*self._all, i)], x[(*self._all, j)]
             if x is self.q:
@@ -105,14 +135,14 @@ class Trajectory(TrajectoryData):
                 moved = start + share * (end - start)
             return np.where(share == 0.0, start, moved)
 
-        if t.ndim == 0:
-            found = self._sample(float(t), between)
+        if times.ndim == 0:
+            found = self._sample(float(times), between)
             return found._replace(frames=self._poses(found.q, s, i))
-        part = self._part(t, between)
+        part = self._part(times, between)
         return replace(part, frames=self._poses(part.q, s, i))
 
-    def _poses(self, q: np.ndarray, s: np.ndarray, i: np.ndarray) -> dict[str, np.ndarray]:
-        """The poses of the frames where s = 0 those of sample i, else at q."""
+    def _poses(self, q: Array, s: Array, i: Array) -> dict[str, Array]:
+        """The poses of the frames: those recorded with sample i where s = 0, elsewhere at q."""
         return {
             name: np.where(
                 s[..., None, None] == 0.0, x[(*self._all, i)], frame_pose(self.robot, q, name)
@@ -122,51 +152,88 @@ class Trajectory(TrajectoryData):
 
     @property
     def _all(self) -> tuple[slice, ...]:
+        """The index of all rows of the batch."""
         return (slice(None),) * len(self.batch)
 
-    def _sample(self, t: float, take: Any) -> Sample:
+    def _sample(self, t: float, take: Callable[[Array], Array]) -> Sample:
+        """The sample at t whose arrays `take` makes of those of the trajectory."""
         frames, signals = ({k: take(x) for k, x in d.items()} for d in (self.frames, self.signals))
         return Sample(t, take(self.q), take(self.v), take(self.tau), frames, signals)
 
-    def _part(self, t: np.ndarray, take: Any) -> Trajectory:
-        """The same motion at other instants."""
+    def _part(self, t: Array, take: Callable[[Array], Array]) -> Trajectory:
+        """The motion at the times t, whose arrays `take` makes of those of the trajectory."""
         first, last = (t[0], t[-1]) if len(t) else (np.inf, -np.inf)
         events = tuple(event for event in self.events if first <= event[0] <= last)
         return replace(self._mapped(take, t), events=events)
 
-    def _mapped(self, take: Any, t: np.ndarray | None = None) -> Trajectory:
+    def _mapped(self, take: Callable[[Array], Array], t: Array | None = None) -> Trajectory:
         _, q, v, tau, frames, signals = self._sample(0.0, take)
         t = self.t if t is None else t
         return replace(self, t=t, q=q, v=v, tau=tau, frames=frames, signals=signals)
 
-    def __reduce__(self) -> Any:
-        values = (getattr(self, f.name) for f in fields(self))
-        return Trajectory, tuple(dict(x) if isinstance(x, Mapping) else x for x in values)
+    def __reduce__(self) -> tuple[type[Trajectory], tuple[Any, ...]]:
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        plain = {name: dict(values[name]) for name in ("frames", "signals", "units")}
+        return Trajectory, tuple((values | plain).values())
 
     # ---- files, tables, figures ----------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a file that appears complete or not at all: `.npz` (everything, the robot too) or
-        `.csv` (the numbers, for other programs: no events, method and step)."""
+        """Write a file, which appears complete or not at all.
+
+        Parameters
+        ----------
+        path
+            A path that ends with `.npz` (everything, the robot too) or `.csv` (the numbers, for
+            other programs: no events, method and step).
+        """
         files.save(self, path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], robot: Robot | None = None) -> Trajectory:
-        """Read what `save` wrote, bit for bit; a `.csv` needs the robot."""
+        """Read what `save` wrote, bit for bit.
+
+        Parameters
+        ----------
+        path
+            A file `.npz` or `.csv`.
+        robot : optional
+            The robot; a `.csv` needs it, in place of the robot in an `.npz`.
+
+        Returns
+        -------
+        Trajectory
+            The trajectory.
+        """
         return files.load(path, robot, cls)
 
     def to_dataframe(self) -> DataFrame:
-        """A pandas table with a row per sample and named columns, as "q.elbow"; the index is t, of
-        a batch its rows and t. The units are in `.attrs["units"]`."""
+        """A pandas table with a row per sample and named columns, such as "q.elbow".
+
+        Returns
+        -------
+        pandas.DataFrame
+            The index is t, of a batch its rows and t. The units are in `.attrs["units"]`.
+        """
         return columns.dataframe(self)
 
     def plot(
-        self, what: str | Sequence[str] = ("q", "v", "tau", "energy"), axes: Any = None
+        self, what: str | Sequence[str] = ("q", "v", "tau", "energy"), axes: AxesLike | None = None
     ) -> Figure:
-        """A matplotlib figure over time, a panel for each quantity and unit.
+        """A matplotlib figure over time, with a panel for each quantity and unit.
 
-        `what`: "q", "v", "tau", "energy", "momentum", "center_of_mass", and the names of frames
-        (their positions) and signals. `axes`: as many of yours as there are panels.
+        Parameters
+        ----------
+        what
+            Any of "q", "v", "tau", "energy", "momentum", "center_of_mass", and of the names of
+            frames (their positions) and signals.
+        axes : optional
+            Axes of your own, as many as there are panels.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            The figure; that of `axes` if they are given.
         """
         return figure.figure(self, [what] if isinstance(what, str) else list(what), axes)
 
@@ -191,6 +258,6 @@ class Trajectory(TrajectoryData):
         return "\n  ".join(lines)
 
 
-def _largest(x: np.ndarray) -> float:
-    """The number of largest size."""
+def _largest(x: Array) -> float:
+    """The number of largest absolute value."""
     return float(x.flat[np.abs(x).argmax()])

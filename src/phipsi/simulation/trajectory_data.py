@@ -1,4 +1,4 @@
-"""The data of a trajectory: the samples, checked, and what follows from the states."""
+"""The data of a trajectory: the samples, checked, and quantities computed from the states."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import numpy as np
 
 from phipsi.algorithms import center_of_mass, frame_pose, kinetic_energy, momentum, potential_energy
 from phipsi.model import Robot
+from phipsi.typing import Array, ArrayLike
 
 
 class TrajectoryError(ValueError):
@@ -20,25 +21,25 @@ class TrajectoryError(ValueError):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TrajectoryData:
-    """What tables, figures and files are made of; `Trajectory` adds the methods for them."""
+    """The samples of a motion; `Trajectory` adds the methods for tables, figures and files."""
 
     robot: Robot
-    t: np.ndarray
+    t: Annotated[Array, "samples"]
     """The instants, (N,) [s]; two samples may share one, before and after an impact."""
-    q: np.ndarray
+    q: Annotated[Array, "samples nq"]
     """Configurations, (…, N, nq)."""
-    v: np.ndarray
-    """Velocities, (…, N, nv)."""
-    tau: np.ndarray
-    """Joint forces of the controller, after limits, (…, N, nv)."""
-    frames: Mapping[str, np.ndarray] = field(default_factory=dict)
+    v: Annotated[Array, "samples nv"]
+    """Joint velocities, (…, N, nv) [rad/s or m/s]."""
+    tau: Annotated[Array, "samples nv"]
+    """Joint forces of the controller, after limits, (…, N, nv) [N·m or N]."""
+    frames: Mapping[str, Annotated[Array, "samples 4 4"]] = field(default_factory=dict[str, Array])
     """Poses of the frames asked for, (…, N, 4, 4); `frame` gives that of any."""
-    signals: Mapping[str, np.ndarray] = field(default_factory=dict)
-    """What the controller and closures reported, (…, N) or (…, N, k)."""
-    units: Mapping[str, str] = field(default_factory=dict)
+    signals: Mapping[str, Array] = field(default_factory=dict[str, Array])
+    """Signals of the controller and forces of closures, (…, N) or (…, N, k)."""
+    units: Mapping[str, str] = field(default_factory=dict[str, str])
     """The units of signals, where known."""
     events: tuple[tuple[float, str], ...] = ()
-    """What happened: the time [s], and one sentence."""
+    """The time [s] of each event, and one sentence that says what happened."""
     method: str = ""
     """The method of integration."""
     dt: float = float("nan")
@@ -53,7 +54,7 @@ class TrajectoryData:
                 f"t has shape {t.shape}; it needs (N,) finite times, none earlier than the last"
             )
         lead = (*q.shape[:-2], len(t))
-        arrays = {"t": t, "q": _shaped("q", q, lead, (self.robot.nq,))}
+        arrays: dict[str, Any] = {"t": t, "q": _shaped("q", q, lead, (self.robot.nq,))}
         for name in ("v", "tau"):
             given = _frozen(name, getattr(self, name))
             arrays[name] = _shaped(name, given, lead, (self.robot.nv,))
@@ -86,13 +87,14 @@ class TrajectoryData:
         return len(self.t)
 
     @cached_property
-    def kinetic_energy(self) -> np.ndarray:
+    def kinetic_energy(self) -> Annotated[Array, "samples"]:
         """½ v*𝓜v, (…, N) [J]."""
         return np.asarray(kinetic_energy(self.robot, self.q, self.v))
 
     @cached_property
-    def potential_energy(self) -> np.ndarray:
-        """Of gravity, zero at the world's origin, and of the springs, ½ δ*Kδ, (…, N) [J]."""
+    def potential_energy(self) -> Annotated[Array, "samples"]:
+        """The energy of gravity, zero at the origin of the world, and of springs, ½ δ*Kδ,
+        (…, N) [J]."""
         gravity = np.asarray(potential_energy(self.robot, self.q))
         stiffness = self.robot.joint_data("stiffness")
         if not self.passive or not stiffness.any():
@@ -103,32 +105,43 @@ class TrajectoryData:
         return gravity + 0.5 * (stiffness * travel**2).sum(-1)
 
     @cached_property
-    def energy(self) -> np.ndarray:
+    def energy(self) -> Annotated[Array, "samples"]:
         """Kinetic and potential energy, (…, N) [J]."""
         return self.kinetic_energy + self.potential_energy
 
     @cached_property
-    def momentum(self) -> np.ndarray:
-        """[angular; linear] about the world's origin, (…, N, 6) [N·m·s, N·s]."""
+    def momentum(self) -> Annotated[Array, "samples 6"]:
+        """[angular; linear] about the origin of the world, (…, N, 6) [N·m·s, N·s]."""
         return np.asarray(momentum(self.robot, self.q, self.v))
 
     @cached_property
-    def center_of_mass(self) -> np.ndarray:
-        """In the world, (…, N, 3) [m]."""
+    def center_of_mass(self) -> Annotated[Array, "samples 3"]:
+        """The centre of mass in the world, (…, N, 3) [m]."""
         return np.asarray(center_of_mass(self.robot, self.q))
 
-    def frame(self, name: str) -> np.ndarray:
-        """The pose of any frame or body in the world, (…, N, 4, 4)."""
+    def frame(self, name: str) -> Annotated[Array, "samples 4 4"]:
+        """The pose of a frame or body in the world, recorded or computed.
+
+        Parameters
+        ----------
+        name
+            A frame or a body of the robot.
+
+        Returns
+        -------
+        (…, N, 4, 4)
+            Homogeneous transforms.
+        """
         if name in self.frames:
             return self.frames[name]
         return np.asarray(frame_pose(self.robot, self.q, self.robot.frame(name).name))
 
 
 T = TypeVar("T", bound=TrajectoryData)
-"""A class of trajectories, which readers are given."""
+"""The class of trajectory that a reader makes."""
 
 
-def _frozen(name: str, x: Any) -> np.ndarray:
+def _frozen(name: str, x: ArrayLike) -> Array:
     """x as a read-only array of float64."""
     try:
         view = np.asarray(x, np.float64).view()
@@ -138,14 +151,14 @@ def _frozen(name: str, x: Any) -> np.ndarray:
     return view
 
 
-def _shaped(name: str, x: np.ndarray, lead: tuple[int, ...], core: tuple[int, ...]) -> np.ndarray:
+def _shaped(name: str, x: Array, lead: tuple[int, ...], core: tuple[int, ...]) -> Array:
     if x.shape != (*lead, *core):
         raise TrajectoryError(f"{name} has shape {x.shape}, needs {(*lead, *core)}")
     return x
 
 
-def _signal(name: str, x: Any, lead: tuple[int, ...]) -> np.ndarray:
+def _signal(name: str, x: ArrayLike, lead: tuple[int, ...]) -> Array:
     if not isinstance(name, str) or not name or not name.isprintable():
         raise TrajectoryError(f"a signal is called {name!r}; it needs a printable name")
-    x = _frozen(f"signal {name!r}", x)
-    return _shaped(f"signal {name!r}", x, lead, x.shape[len(lead) :][:1])
+    array = _frozen(f"signal {name!r}", x)
+    return _shaped(f"signal {name!r}", array, lead, array.shape[len(lead) :][:1])

@@ -1,4 +1,4 @@
-"""The forest: what is known of each body, as sweeps pass over it."""
+"""The forest: a record of fields for each body, to which sweeps add."""
 
 from __future__ import annotations
 
@@ -6,19 +6,34 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 from phipsi.conventions import WORLD
 from phipsi.model import Body, Hinge, ModelError, Robot
 from phipsi.spatial import Force, ForceBasis, Motion, Transform
+from phipsi.typing import (
+    Array,
+    ExternalForces,
+    JointVectorLike,
+    SpatialVectorsLike,
+)
+
+
+class Addable(Protocol):
+    """A number, an array or a spatial quantity: anything that can be added to its like."""
+
+    def __add__(self, other: Any, /) -> Any: ...
+
 
 T = TypeVar("T")
+Summand = TypeVar("Summand", bound=Addable)
+Vector = TypeVar("Vector", bound=Force | Motion)
 
 
 class Record:
-    """What is known of one body so far, by name."""
+    """The fields of one body that sweeps have computed so far, as attributes."""
 
     def __init__(self, fields: dict[str, Any]) -> None:
         self.__dict__.update(fields)
@@ -43,16 +58,26 @@ class Children:
     def __init__(self, records: Sequence[Record]) -> None:
         self._records = records
 
-    def sum(self, message: Callable[[Any], T], start: T) -> T:
+    def sum(self, message: Callable[[Record], Summand], start: Summand) -> Summand:
         """start + Σ message(c) over the children c."""
         for c in self._records:
-            start = start + message(c)  # type: ignore[operator]
+            start = start + message(c)
         return start
+
+
+Fields = dict[str, Any]
+"""New fields of a record, by name."""
+OutwardStep = Callable[[Record, Record], Fields]
+"""step(k, parent) of a body k."""
+InwardStep = Callable[[Record, Children], Fields]
+"""step(k, children) of a body k."""
+LocalStep = Callable[[Record], Fields]
+"""step(k) of a body k."""
 
 
 @dataclass(eq=False)
 class Forest:
-    """The records of all bodies, base to tip, and who hangs on whom."""
+    """The records of all bodies, base to tip, and the parent of each."""
 
     robot: Robot
     records: tuple[Record, ...]
@@ -65,19 +90,19 @@ class Forest:
         records = tuple(record.extended(new) for record, new in both)
         return Forest(self.robot, records, self.parents)
 
-    def given(self, **vectors: Any) -> Forest:
+    def given(self, **vectors: JointVectorLike) -> Forest:
         """The same forest with each body's part of further joint vectors (nv,)."""
         parts = (
             {name: np.asarray(x)[k.hinge.v] for name, x in vectors.items()} for k in self.records
         )
         return self.extended(parts)
 
-    def placed(self, kind: type[Force] | type[Motion], **rows: Any) -> Forest:
+    def placed(self, kind: type[Vector], **rows: SpatialVectorsLike) -> Forest:
         """The same forest with a force or motion of each body, from rows (nb, 6) in the frames that
-        people see (`Body.origin`)."""
+        users see (`Body.origin`)."""
         return self.carrying(**{name: located(self.robot, kind, x) for name, x in rows.items()})
 
-    def carrying(self, **vectors: Sequence[Force] | Sequence[Motion]) -> Forest:
+    def carrying(self, **vectors: Sequence[Force | Motion]) -> Forest:
         """The same forest with a force or motion of each body, in its own frame."""
         return self.holding(**vectors)
 
@@ -95,7 +120,7 @@ class Forest:
             i = self.parents[i]
         return Forest(self.robot, tuple(reversed(way)), tuple(range(-1, len(way) - 1)))
 
-    def outward(self, step: Callable[[Any, Any], dict[str, Any]], world: dict[str, Any]) -> Forest:
+    def outward(self, step: OutwardStep, world: Fields) -> Forest:
         """Base to tip: step(k, parent); a root sees the world's fields."""
         root = Record(world)
         done: list[Record] = []
@@ -106,7 +131,7 @@ class Forest:
             fields.append(new)
         return self.extended(fields)
 
-    def inward(self, step: Callable[[Any, Any], dict[str, Any]]) -> Forest:
+    def inward(self, step: InwardStep) -> Forest:
         """Tip to base: step(k, children)."""
         waiting: list[list[Record]] = [[] for _ in self.records]
         fields: list[dict[str, Any]] = [{}] * len(self.records)
@@ -116,13 +141,11 @@ class Forest:
                 waiting[self.parents[i]].append(self.records[i].extended(fields[i]))
         return self.extended(fields)
 
-    def local(self, step: Callable[[Any], dict[str, Any]]) -> Forest:
+    def local(self, step: LocalStep) -> Forest:
         """Each body by itself: step(k)."""
         return self.extended([step(k) for k in self.records])
 
-    def over_siblings(
-        self, message: Callable[[Any], dict[str, Any]], zero: dict[str, Any]
-    ) -> Forest:
+    def over_siblings(self, message: LocalStep, zero: Fields) -> Forest:
         """The sums of message(c) over the siblings c of each body: those before it and after it."""
         messages = [message(k) for k in self.records]
 
@@ -137,9 +160,7 @@ class Forest:
         bodies = range(len(messages))
         return self.extended(map(added, before(bodies), before(bodies[::-1])))
 
-    def along_root_path(
-        self, step: Callable[[Any, Any], dict[str, Any]], body: str, value: Any
-    ) -> Forest:
+    def along_root_path(self, step: Callable[[Record, T], Fields], body: str, value: T) -> Forest:
         """From a body to the root: step(k, φ(k, body) value)."""
         fields: list[dict[str, Any]] = [{}] * len(self.records)
         i = self.robot.body_index(body)
@@ -149,7 +170,7 @@ class Forest:
             value, i = k.phi @ value, self.parents[i]
         return self.extended(fields)
 
-    def total(self, field: str, zero: Any) -> Any:
+    def total(self, field: str, zero: Summand) -> Summand:
         """The sum of a field over all bodies."""
         return sum((getattr(k, field) for k in self.records), zero)
 
@@ -174,8 +195,8 @@ def shared_paths(robot: Robot) -> tuple[int, int]:
     return int(own @ outboard), int(own @ outboard**2)
 
 
-def recorded(body: Body, h: Hinge, q: Any, parts: Mapping[str, Any]) -> dict[str, Any]:
-    """What is known of one body at its coordinates q and its part of joint vectors."""
+def recorded(body: Body, h: Hinge, q: Array, parts: Mapping[str, Array]) -> Fields:
+    """The first fields of a body's record, from its coordinates q and parts of joint vectors."""
     fields: dict[str, Any] = {
         "name": body.name, "hinge": h, "q": q, "M": body.inertia, "f_ext": Force.zero(),
         "A": np.array(h.armature, dtype=object),
@@ -187,12 +208,13 @@ def recorded(body: Body, h: Hinge, q: Any, parts: Mapping[str, Any]) -> dict[str
 
 
 def added(a: Mapping[str, Any], b: Mapping[str, Any]) -> dict[str, Any]:
-    """The sums of what two mappings hold by the same names, in the order of the first."""
+    """The sums of the values of two mappings with the same names, in the order of the first."""
     return {name: x + b[name] for name, x in a.items()}
 
 
-def located(robot: Robot, kind: type[Force] | type[Motion], rows: Any) -> list[Any]:
-    """The force or motion of each body, in its own frame, from rows (nb, 6) in those people see."""
+def located(robot: Robot, kind: type[Vector], rows: SpatialVectorsLike) -> list[Vector]:
+    """The force or motion of each body, in its own frame, from rows (nb, 6) in the frames that
+    users see (`Body.origin`)."""
     both = zip(robot.bodies, np.asarray(rows), strict=True)
     return [_at_body(body.origin, kind.of(row)) for body, row in both]
 
@@ -202,9 +224,10 @@ def _at_body(placement: Transform, vector: Force | Motion) -> Any:
     return placement @ vector if isinstance(vector, Force) else placement.inv.T @ vector
 
 
-def external_forces(robot: Robot, external: Any, *, fixed: bool = False) -> list[Force]:
-    """The external force on each body, in its own frame, from {frame: wrench} or (nb, 6). A frame
-    of the world feels nothing if it may be `fixed`, and is refused otherwise."""
+def external_forces(robot: Robot, external: ExternalForces, *, fixed: bool = False) -> list[Force]:
+    """The external force on each body, in its own frame, from {frame: wrench} or (nb, 6).
+
+    A force on a frame of the world is ignored if `fixed`, and refused otherwise."""
     if not isinstance(external, Mapping):
         return located(robot, Force, external)
     forces = [Force.zero()] * robot.nb
@@ -214,16 +237,17 @@ def external_forces(robot: Robot, external: Any, *, fixed: bool = False) -> list
             continue
         if frame.body == WORLD:
             raise ModelError(f"external force on {name!r}: that frame is fixed to the world")
-        if len(wrench) != 6:
+        numbers = np.asanyarray(wrench)
+        if len(numbers) != 6:
             raise ValueError(f"external force on {name!r} needs 6 numbers [moment; force]")
         i = robot.body_index(frame.body)
-        forces[i] = forces[i] + _at_body(frame.placement, Force.of(wrench))
+        forces[i] = forces[i] + _at_body(frame.placement, Force.of(numbers))
     return forces
 
 
-def force_bases(robot: Robot, frames: Sequence[str], N: Any) -> list[ForceBasis]:
+def force_bases(robot: Robot, frames: Sequence[str], N: Array) -> list[ForceBasis]:
     """For each body, in its own frame, its part of the columns of forces N (6 frames, m) at named
-    frames; a frame of the world feels nothing."""
+    frames; forces on frames of the world are left out."""
     nothing = ForceBasis((Force.zero(),) * N.shape[1])
     bases = [nothing] * robot.nb
     for frame, rows in zip(map(robot.frame, frames), np.split(N, len(frames)), strict=True):

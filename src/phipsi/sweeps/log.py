@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
 
 class SweepLog:
-    """Directions, names and meanings of sweeps, in order."""
+    """The direction, the name and the formulas of each sweep, in order."""
 
     def __init__(self) -> None:
         self.sweeps: list[str] = []
 
     def lines(self) -> Iterator[str]:
-        """A line per sweep, a group of up to four that follows itself shown once."""
+        """A line for each sweep; a repeated group of up to four sweeps is shown once."""
         left = self.sweeps
         while left:
             runs = {n: _run(left, n) for n in range(1, 5)}
@@ -30,8 +30,8 @@ _log: ContextVar[SweepLog | None] = ContextVar("phipsi_sweep_log", default=None)
 
 
 @contextmanager
-def logged_sweeps() -> Iterator[SweepLog]:
-    """Log the sweeps made inside."""
+def logged_sweeps() -> Generator[SweepLog]:
+    """A context that logs the sweeps made inside."""
     log = SweepLog()
     token = _log.set(log)
     try:
@@ -41,8 +41,10 @@ def logged_sweeps() -> Iterator[SweepLog]:
 
 
 def note(direction: str, step: Callable[..., Any]) -> None:
-    """Write a sweep into the log, if there is one; a step's docstring says what it computes, or its
-    `formulas`, which are made only then."""
+    """Add a sweep to the log, if one is active.
+
+    The text is the first line of the step's docstring, or what its attribute `formulas` returns.
+    """
     log = _log.get()
     if log is not None:
         formulas: Callable[[], list[str]] = getattr(step, "formulas", lambda: [])
@@ -52,6 +54,7 @@ def note(direction: str, step: Callable[..., Any]) -> None:
 
 
 def _run(lines: list[str], size: int) -> int:
+    """How many times the first `size` lines stand in a row."""
     count = 1
     while lines[count * size : (count + 1) * size] == lines[:size]:
         count += 1

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
 
 import numpy as np
 
 from phipsi.compile import current
 from phipsi.model import Robot
 from phipsi.sweeps.forest import Forest, Record, external_forces, recorded
+from phipsi.typing import ConfigurationLike, ExternalForces, JointVectorLike
 
 UNROLLED = 64
-"""Bodies up to which sweeps are unrolled unless said otherwise."""
+"""The largest number of bodies whose sweeps are unrolled by default."""
 
 _unroll: ContextVar[bool | None] = ContextVar("phipsi_unroll", default=None)
 
 
 @contextmanager
-def unrolling(unroll: bool | None) -> Iterator[None]:
-    """Say how sweeps are traced: unrolled, looped, or (None) as the number of bodies suggests."""
+def unrolling(unroll: bool | None) -> Generator[None]:
+    """A context in which sweeps are traced unrolled (True), as loops (False), or as the number of
+    bodies suggests (None)."""
     token = _unroll.set(unroll)
     try:
         yield
@@ -30,26 +31,34 @@ def unrolling(unroll: bool | None) -> Iterator[None]:
 
 
 def may_loop() -> bool:
-    """May what is traced have loops in it?"""
+    """Whether loops are allowed in the current trace."""
     return current() is not None and _unroll.get() is not True
 
 
 def looped(robot: Robot) -> bool:
-    """Are sweeps over this robot traced as loops?"""
+    """Whether sweeps over this robot are traced as loops."""
     unroll = _unroll.get()
     many = robot.nb > UNROLLED if unroll is None else not unroll and robot.nb > 0
     return many and current() is not None
 
 
 def simplest(robot: Robot) -> Robot:
-    """The robot with the same joint-space dynamics that is traced with the fewest operations: the
-    equivalent one, but for loops over bodies that are alike, which it would make different."""
+    """A robot with the same joint-space dynamics that is traced with the fewest operations.
+
+    This is `Robot.equivalent`, except for loops over bodies that are alike: the bodies of the
+    equivalent robot would differ from each other."""
     from phipsi.sweeps.looped import uniform
 
     return robot if looped(robot) and uniform(robot) else robot.equivalent
 
 
-def forest(robot: Robot, q: Any, *, external: Any = None, **vectors: Any) -> Forest:
+def forest(
+    robot: Robot,
+    q: ConfigurationLike,
+    *,
+    external: ExternalForces | None = None,
+    **vectors: JointVectorLike,
+) -> Forest:
     """The records every algorithm starts from.
 
     Each body k gets `name`, `M` (spatial inertia), `A` (armature), `hinge`, `phi` and `H` at q,
@@ -61,7 +70,7 @@ def forest(robot: Robot, q: Any, *, external: Any = None, **vectors: Any) -> For
 
         x: Forest = LoopedForest.of(robot, q, vectors)
     else:
-        records = []
+        records: list[Record] = []
         for body, h in zip(robot.bodies, robot.hinges, strict=True):
             parts = {name: np.asarray(x)[h.v] for name, x in vectors.items()}
             records.append(Record(recorded(body, h, np.asarray(q)[h.q], parts)))

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import accumulate
 from typing import Any
 
 from phipsi.model import Robot
-from phipsi.sweeps.forest import Children, Forest, Record, added
+from phipsi.sweeps.forest import (
+    Children,
+    Fields,
+    Forest,
+    InwardStep,
+    LocalStep,
+    OutwardStep,
+    Record,
+    added,
+)
 from phipsi.sweeps.log import note
 from phipsi.sweeps.sweep import inward, outward, over_siblings
 
@@ -20,22 +29,22 @@ Edge = tuple[str, str]
 
 def messages(
     x: Forest,
-    up: Callable[[Any, Children], dict[str, Any]],
-    sibling_message: Callable[[Any], dict[str, Any]],
-    down: Callable[[Any, Any], dict[str, Any]],
+    up: InwardStep,
+    sibling_message: LocalStep,
+    down: OutwardStep,
     order: Sequence[Edge] | None = None,
     *,
     nothing: Mapping[str, Any],
     world: Mapping[str, Any],
 ) -> Forest:
-    """Both messages of every hinge: up(k, children) from body k to its parent, down(k, parent) from
-    the parent to k.
+    """The forest after both messages of every hinge: up(k, children) from body k to its parent, and
+    down(k, parent) from the parent to body k.
 
-    The message up follows from the records of the children; the message down from the record of the
-    parent and the sums of sibling_message(c) over the siblings c of k (`nothing` has the sums over
-    none, and those of a root). That is `inward`, `over_siblings` and `outward`; or with an `order`,
-    message by message: all 2 (nb − roots) of them, always the first that is ready. Those are
-    always unrolled. O(N) operations.
+    The message up is computed from the records of the children; the message down from the record of
+    the parent and the sums of sibling_message(c) over the siblings c of k. `nothing` holds the sums
+    for a body without siblings, and for a root. Without `order` this is `inward`, `over_siblings`
+    and `outward`. With an `order` the 2 (nb − roots) messages are computed one by one: always the
+    first in the order whose inputs are known. Such sweeps are always unrolled. O(N) operations.
     """
     if order is None:
         return outward(down, over_siblings(sibling_message, inward(up, x), **nothing), **world)
@@ -47,21 +56,23 @@ def messages(
 
 @dataclass
 class MessagePassing:
-    """Messages delivered one by one: what has arrived at each body so far."""
+    """Messages delivered one by one, and what each body has received so far."""
 
     x: Forest
-    up: Callable[[Any, Children], dict[str, Any]]
-    sibling_message: Callable[[Any], dict[str, Any]]
-    down: Callable[[Any, Any], dict[str, Any]]
-    nothing: dict[str, Any]
+    up: InwardStep
+    sibling_message: LocalStep
+    down: OutwardStep
+    nothing: Fields
     world: Record
 
     def __post_init__(self) -> None:
         self.records = list(self.x.records)
         self.arrived: list[dict[int, Record]] = [{} for _ in self.records]
-        """For each body the children that have sent theirs, in the order in which they came."""
-        self.sibling_sums: dict[int, dict[str, Any]] = {}
-        """For each body the sums over its siblings, once its parent has all their messages."""
+        """For each body the records of the children that have sent their message, in the order of
+        arrival."""
+        self.sibling_sums: dict[int, Fields] = {}
+        """For each body the sums over its siblings, known once its parent has received all of their
+        messages."""
 
     def delivered(self, order: Sequence[Edge]) -> Forest:
         """The forest after all messages."""
@@ -80,19 +91,19 @@ class MessagePassing:
         return Forest(self.x.robot, tuple(self.records), self.x.parents)
 
     def _from_children(self, i: int) -> Record:
-        """The record of a body once it has the messages of its children."""
+        """The record of a body after the messages of its children."""
         new = self.up(self.records[i], Children(tuple(self.arrived[i].values())))
         self.records[i] = self.records[i].extended(new)
         return self.records[i]
 
     def _from_parent(self, i: int, parent: Record) -> None:
-        """Give a body the message of its parent, and with it the sums over its siblings."""
+        """Deliver the message of the parent to a body, with the sums over its siblings."""
         known = self.records[i].extended(self._sibling_sums(i))
         self.records[i] = known.extended(self.down(known, parent))
 
-    def _sibling_sums(self, i: int) -> dict[str, Any]:
-        """The sums over the siblings: those that came before the body and after it, so that all
-        children of a body take O(children)."""
+    def _sibling_sums(self, i: int) -> Fields:
+        """The sums over the siblings of a body: prefix sums over those that arrived before it and
+        after it, so that all children of one parent together take O(children)."""
         p = self.x.parents[i]
         if p < 0 or i in self.sibling_sums:
             return self.sibling_sums.get(i, self.nothing)
@@ -108,8 +119,8 @@ class MessagePassing:
 
 
 def scheduled(order: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """All messages, always the first in the order that can go: whose sender has the messages of
-    all its neighbours but the receiver. O(N log N)."""
+    """All messages, at each step the first in the order that is ready: its sender has received the
+    messages of all neighbours but the receiver. O(N log N)."""
     place = {edge: n for n, edge in enumerate(order)}
     neighbours: dict[int, set[int]] = defaultdict(set)
     for sender, receiver in order:
@@ -120,14 +131,14 @@ def scheduled(order: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
         sender, at = order[heappop(ready)]
         yield sender, at
         unheard[at].remove(sender)
-        # the last but one frees the message to the last, the last those to all others
+        # with one message missing, the one to its sender is ready; with none, those to all others
         free = neighbours[at] - {sender} if not unheard[at] else unheard[at]
         for receiver in free if len(unheard[at]) <= 1 else ():
             heappush(ready, place[at, receiver])
 
 
-def as_edges(order: Any) -> tuple[Edge, ...]:
-    """An order as a constant."""
+def as_edges(order: Sequence[Edge]) -> tuple[Edge, ...]:
+    """An order of messages as tuples, or a `TypeError` that says what is wrong with it."""
     if not isinstance(order, (list, tuple)):
         kind = type(order).__name__
         raise TypeError(f"order is a {kind}, needs a list of pairs of names, (sender, receiver)")
@@ -138,8 +149,8 @@ def as_edges(order: Any) -> tuple[Edge, ...]:
     return tuple((str(sender), str(receiver)) for sender, receiver in order)
 
 
-def checked(robot: Robot, order: Any) -> tuple[Edge, ...]:
-    """The order, if it has every message between neighbours once."""
+def checked(robot: Robot, order: Sequence[Edge]) -> tuple[Edge, ...]:
+    """The order, or a `ValueError` if it has not every message between neighbours exactly once."""
     hinges = [
         (h.child, h.parent) for h, p in zip(robot.hinges, robot.parents, strict=True) if p >= 0
     ]

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
-from phipsi.spatial import Compliance, Force, Motion, Transform
-from phipsi.sweeps.forest import Forest
+from phipsi.model import Hinge
+from phipsi.spatial import (
+    ArticulatedInertia,
+    Compliance,
+    Force,
+    Motion,
+    SpatialInertia,
+    Transform,
+)
+from phipsi.sweeps.forest import Forest, Summand
 from phipsi.sweeps.sweep import Blocks
+from phipsi.typing import Array, Configuration, Jacobian, JointMatrix, JointVector
 
 
-def gather(x: Forest, field: str) -> Any:
+def gather(x: Forest, field: str) -> JointVector:
     """The joint-space vector (nv,) of a field that has one number per freedom."""
     out = np.full(x.robot.nv, 0.0, object)
     for k in x.records:
@@ -19,7 +28,7 @@ def gather(x: Forest, field: str) -> Any:
     return out
 
 
-def coordinates(x: Forest, field: str) -> Any:
+def coordinates(x: Forest, field: str) -> Configuration:
     """The configuration (nq,) of a field that has a hinge's own coordinates."""
     out = np.full(x.robot.nq, 0.0, object)
     for k in x.records:
@@ -27,8 +36,8 @@ def coordinates(x: Forest, field: str) -> Any:
     return out
 
 
-def columns(x: Forest, field: str) -> Any:
-    """The 6 × nv matrix of a field with a 6 × r `matrix` per hinge, zero where it is not given."""
+def columns(x: Forest, field: str) -> Jacobian:
+    """The 6 × nv matrix of a field with a 6 × r `matrix` per hinge; zero where a body has none."""
     out = np.full((6, x.robot.nv), 0.0, object)
     for k in x.records:
         part = getattr(k, field, None)
@@ -37,7 +46,7 @@ def columns(x: Forest, field: str) -> Any:
     return out
 
 
-def diagonal(x: Forest, field: str) -> Any:
+def diagonal(x: Forest, field: str) -> JointMatrix:
     """The block-diagonal joint-space matrix (nv, nv) of a field with an r × r `matrix`."""
     out = np.full((x.robot.nv, x.robot.nv), 0.0, object)
     for k in x.records:
@@ -45,12 +54,12 @@ def diagonal(x: Forest, field: str) -> Any:
     return out
 
 
-def blocks(x: Forest, field: str) -> Blocks:
-    """A field as the blocks of its hinges alone."""
+def blocks(x: Forest, field: str) -> list[tuple[Hinge, Hinge, Any]]:
+    """The blocks of a block-diagonal matrix: a field of each body, at its own hinge."""
     return [(k.hinge, k.hinge, getattr(k, field)) for k in x.records]
 
 
-def matrix(x: Forest, parts: Blocks) -> Any:
+def matrix(x: Forest, parts: Blocks) -> JointMatrix:
     """The joint-space matrix (nv, nv) of the given blocks, zero elsewhere."""
     out = np.full((x.robot.nv, x.robot.nv), 0.0, object)
     for row, column, block in parts:
@@ -59,14 +68,14 @@ def matrix(x: Forest, parts: Blocks) -> Any:
 
 
 HIGH, WIDE = 2, 8
-"""Rows and columns of a product that are summed at once: one factor stays in the cache, the other
-is read once for so many columns, and a tile is written when it is done."""
+"""Rows and columns of a tile of a product. The tile is summed as a whole before it is written, so
+that one factor stays in the cache and the other is read once for each `WIDE` columns."""
 
 
-def product(A: Any, B: Any, start: Any) -> Any:
-    """start + A*B of joint-space matrices (nv, nv), whose zeros take no arithmetic."""
+def product(A: JointMatrix, B: JointMatrix, start: JointMatrix) -> JointMatrix:
+    """start + A*B of joint-space matrices (nv, nv); structural zeros take no arithmetic."""
     out = np.array(start, object)
-    left, right = (np.vectorize(_something, otypes=[bool])(x) for x in (A, B))
+    left, right = (np.vectorize(_is_nonzero, otypes=[bool])(x) for x in (A, B))
     for j in range(0, len(A), WIDE):
         columns = slice(j, j + WIDE)
         for i in range(0, len(A), HIGH):
@@ -78,11 +87,12 @@ def product(A: Any, B: Any, start: Any) -> Any:
     return out
 
 
-def _something(x: Any) -> bool:
+def _is_nonzero(x: object) -> bool:
+    """Whether an entry is traced, or a number other than zero."""
     return not (isinstance(x, float) and x == 0.0)
 
 
-def symmetric(x: Forest, upper: Blocks) -> Any:
+def symmetric(x: Forest, upper: Blocks) -> JointMatrix:
     """The symmetric joint-space matrix (nv, nv) with the given blocks on and above its diagonal."""
     out = np.full((x.robot.nv, x.robot.nv), 0.0, object)
     for row, column, block in upper:
@@ -90,7 +100,7 @@ def symmetric(x: Forest, upper: Blocks) -> Any:
     return np.where(np.triu(np.ones(out.shape, bool)), out, out.T)
 
 
-def by_body(x: Forest, parts: Blocks, width: int) -> Any:
+def by_body(x: Forest, parts: Blocks, width: int) -> Annotated[Array, "nv columns"]:
     """The matrix (nv, width · nb) of blocks with `width` columns for each body."""
     place = {k.hinge.name: slice(width * i, width * i + width) for i, k in enumerate(x.records)}
     out = np.full((x.robot.nv, width * x.robot.nb), 0.0, object)
@@ -99,25 +109,28 @@ def by_body(x: Forest, parts: Blocks, width: int) -> Any:
     return out
 
 
-def stack(x: Forest, field: str, shape: tuple[int, ...] = (6,)) -> Any:
-    """The per-body array (nb, *shape) of a field, in the frames that people see (`Body.origin`): a
+def stack(x: Forest, field: str, shape: tuple[int, ...] = (6,)) -> Array:
+    """The per-body array (nb, *shape) of a field, in the frames that users see (`Body.origin`): a
     Motion or Force (6,), or anything with a `matrix` of that shape."""
     out = np.full((x.robot.nb, *shape), 0.0, object)
     for row, k, body in zip(out, x.records, x.robot.bodies, strict=True):
-        value = _seen(body.origin, getattr(k, field))
-        row[...] = _array(value)
+        row[...] = _array(_in_frame(body.origin, getattr(k, field)))
     return out
 
 
-def _array(value: Any) -> Any:
+def _array(value: Any) -> Array:
     """The numbers of a motion, a force, anything with a `matrix`, or an array."""
     if isinstance(value, (Motion, Force)):
         return value.array
     return getattr(value, "matrix", value)
 
 
-def _seen(frame: Transform, value: Any) -> Any:
-    """What belongs to a body, in another frame of it."""
+def _in_frame(
+    frame: Transform,
+    value: Motion | Force | Compliance | Transform | SpatialInertia | ArticulatedInertia,
+) -> Any:
+    """A quantity of a body (a vector, an inertia, a compliance or a pose), expressed in another
+    frame on the same body."""
     match value:
         case Motion():
             return frame.T @ value
@@ -127,9 +140,10 @@ def _seen(frame: Transform, value: Any) -> Any:
             return value.carried(frame)
         case Transform():
             return value @ frame
-    return frame.inv.congruence(value)
+        case _:
+            return frame.inv.congruence(value)
 
 
-def total(x: Forest, field: str, zero: Any) -> Any:
+def total(x: Forest, field: str, zero: Summand) -> Summand:
     """The sum of a field over all bodies."""
     return x.total(field, zero)

@@ -17,40 +17,44 @@ is a parent: the world has a record too. It returns the new fields of the body's
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from phipsi.model import Hinge
-from phipsi.sweeps.forest import Children, Forest
+from phipsi.sweeps.forest import Fields, Forest, InwardStep, LocalStep, OutwardStep, Record
 from phipsi.sweeps.log import note
+from phipsi.typing import Array, JointMatrix, Real
+
+T = TypeVar("T")
+Block = TypeVar("Block")
 
 BLOCKS = 20_000
 """Most blocks of a matrix that are traced one by one."""
 
-Blocks = list[tuple[Hinge, Hinge, Any]]
+Blocks = list[tuple[Hinge, Hinge, Array]]
 """Blocks of a matrix: (hinge of the rows, hinge of the columns, block)."""
 
 
-def outward(step: Callable[[Any, Any], dict[str, Any]], x: Forest, **world: Any) -> Forest:
+def outward(step: OutwardStep, x: Forest, **world: object) -> Forest:
     """Base to tip: step(k, parent) sees the parent's new fields; a root sees the world's."""
     note("outward", step)
     return x.outward(step, world)
 
 
-def inward(step: Callable[[Any, Children], dict[str, Any]], x: Forest) -> Forest:
+def inward(step: InwardStep, x: Forest) -> Forest:
     """Tip to base: step(k, children) sees the children's new fields."""
     note("inward", step)
     return x.inward(step)
 
 
-def local(step: Callable[[Any], dict[str, Any]], x: Forest) -> Forest:
+def local(step: LocalStep, x: Forest) -> Forest:
     """Each body by itself: step(k)."""
     note("local", step)
     return x.local(step)
 
 
-def over_siblings(message: Callable[[Any], dict[str, Any]], x: Forest, **zero: Any) -> Forest:
+def over_siblings(message: LocalStep, x: Forest, **zero: object) -> Forest:
     """Each body from its siblings: the fields that message(c) gives, summed over the other children
     c of the same parent (or of the world); `zero` has the sum over none for each of the fields.
 
@@ -60,9 +64,7 @@ def over_siblings(message: Callable[[Any], dict[str, Any]], x: Forest, **zero: A
     return x.over_siblings(message, zero)
 
 
-def along_root_path(
-    step: Callable[[Any, Any], dict[str, Any]], x: Forest, body: str, value: Any
-) -> Forest:
+def along_root_path(step: Callable[[Record, T], Fields], x: Forest, body: str, value: T) -> Forest:
     """From a body to the root: step(k, φ(k, body) value) for every body k on the way.
 
     The value is whatever φ can multiply: forces, a basis of forces, a transform. Bodies off the
@@ -72,7 +74,7 @@ def along_root_path(
     return x.along_root_path(step, body, value)
 
 
-def blocks_to_root(begin: Callable[[Any], Any], x: Forest) -> Blocks:
+def blocks_to_root(begin: Callable[[Record], object], x: Forest) -> Blocks:
     """The blocks of H φ X for X block diagonal, X(k) = begin(k).
 
     Each X(k) is carried from body k to the root by φ and read by H at every hinge: O(N · depth).
@@ -90,10 +92,10 @@ def blocks_to_root(begin: Callable[[Any], Any], x: Forest) -> Blocks:
 
 
 def fold_to_root(
-    begin: Callable[[Any], tuple[Any, ...]],
-    step: Callable[[Any, tuple[Any, ...]], tuple[Any, tuple[Any, ...]]],
+    begin: Callable[[Record], tuple[Any, ...]],
+    step: Callable[[Record, tuple[Any, ...]], tuple[Block, tuple[Any, ...]]],
     x: Forest,
-) -> Blocks:
+) -> list[tuple[Hinge, Hinge, Block]]:
     """The blocks that each body i has with the bodies k between it and the root.
 
     The parts begin(i), whatever φ can multiply, are carried to the root: at each body k after i,
@@ -102,7 +104,7 @@ def fold_to_root(
     """
     note("to root", step)
     _check_size(x)
-    blocks: Blocks = []
+    blocks: list[tuple[Hinge, Hinge, Block]] = []
     for i, start in enumerate(x.records):
         parts, below, i = begin(start), start, x.parents[i]
         while i >= 0:
@@ -114,8 +116,8 @@ def fold_to_root(
 
 
 def reciprocal(
-    solve: Callable[[Forest], Forest], common: Callable[[Any, Any], Any], x: Forest
-) -> Any:
+    solve: Callable[[Forest], Forest], common: Callable[[Record, Record], Real], x: Forest
+) -> JointMatrix:
     """The symmetric joint-space matrix (nv, nv) whose column j follows from the path of hinge j.
 
     `solve` sweeps over the chain of bodies between the world and hinge j, with the unit vector of

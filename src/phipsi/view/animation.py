@@ -1,14 +1,15 @@
-"""Motions as an animation for the report: the data that `assets/scene.src.js` plays, and words for
-those who cannot see it."""
+"""Motions as an animation for the report: the data that `assets/scene.src.js` plays, and the same
+motions in words for readers who cannot see it."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
 
 from phipsi.algorithms import poses
+from phipsi.typing import Array, ArrayLike, Pose
 from phipsi.view.geometry import corners, quaternions, up_axis
 from phipsi.view.palette import TARGET, track_color
 from phipsi.view.recorded_motion import RecordedMotion, Sampled, packed, sampled
@@ -17,43 +18,72 @@ from phipsi.view.scene import Scene, scene_of
 SPEEDS = (0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 
 
+class Track(TypedDict):
+    """A motion as the player reads it; numbers are packed."""
+
+    robot: int
+    """Index of its robot."""
+    color: str
+    ghost: bool
+    """Whether it is drawn translucent."""
+    pane: int
+    times: str
+    poses: str
+    paths: list[str]
+    """Positions of frames."""
+
+
+class Target(NamedTuple):
+    """A target as a pose, and whether its attitude was given."""
+
+    pose: Pose
+    turned: bool
+
+
 class Animation(NamedTuple):
-    """`data` for the player (JSON), labels, colours and ghosts of the motions, the names of panes
-    side by side, and the motions in words."""
+    """An animation of motions."""
 
     data: dict[str, Any]
+    """What the player reads (JSON)."""
     labels: list[str]
     colors: list[str]
     ghosts: list[bool]
+    """Whether each motion is drawn translucent."""
     panes: list[str]
+    """Titles of the panes, if motions are side by side."""
     words: list[str]
+    """The motions in sentences."""
     speed: float
+    """The speed at which it plays at first."""
 
 
 def animation(
     motions: Mapping[str, RecordedMotion],
     *,
     frames: Collection[str] = (),
-    targets: Mapping[str, Any] | None = None,
+    targets: Mapping[str, ArrayLike] | None = None,
     ghosts: Collection[str] | None = None,
     side_by_side: bool = False,
 ) -> Animation:
-    """Motions together (all but the first as ghosts, if `ghosts` does not say which) or side by
-    side, with the paths of `frames` and markers at `targets`, (3,) or (4, 4) [m]."""
+    """Motions together or side by side, with the paths of `frames` and markers at `targets`.
+
+    Targets are (3,) or (4, 4) [m]. `ghosts` names the motions that are drawn translucent; by
+    default, if they are drawn together, all but the first.
+    """
     if not motions:
         raise ValueError("an animation needs a motion; give a mapping of labels to trajectories")
     labels = list(motions)
     for name in frames:
         if not any(_known(motion, [name]) for motion in motions.values()):
-            motions[labels[0]].robot.frame(name)  # raises the error that says which there are
+            motions[labels[0]].robot.frame(name)  # raises an error that lists the frames
     faint = set(() if side_by_side else labels[1:]) if ghosts is None else set(ghosts)
     if faint - set(labels):
         raise ValueError(f"ghosts names {sorted(faint - set(labels))[0]!r}, which is no motion")
-    marks = {label: _pose(label, value) for label, value in (targets or {}).items()}
+    marks = {label: _target(label, value) for label, value in (targets or {}).items()}
     robots = {m.robot.key: scene_of(m.robot, _known(m, frames)) for m in motions.values()}
     keys = list(robots)
     samples = {label: sampled(motion, label) for label, motion in motions.items()}
-    tracks = [
+    tracks: list[Track] = [
         {
             "robot": keys.index(motions[label].robot.key),
             "color": track_color(k),
@@ -75,7 +105,7 @@ def animation(
         "tracks": tracks,
         "panes": labels if side_by_side else [""],
         "targets": [
-            {"label": label, "pose": _seven(X), "color": TARGET, "turned": turned}
+            {"label": label, "pose": _position_and_quaternion(X), "color": TARGET, "turned": turned}
             for label, (X, turned) in marks.items()
         ],
         "duration": duration,
@@ -100,11 +130,11 @@ def _space(
     motions: Mapping[str, RecordedMotion],
     robots: Mapping[str, Scene],
     samples: Mapping[str, Sampled],
-    points: Sequence[np.ndarray],
+    points: Sequence[Array],
 ) -> dict[str, Any]:
-    """What the camera has to see, and a floor below all of it."""
+    """The sphere that the camera has to show, and a floor below everything."""
     up = up_axis(next(iter(motions.values())).robot)
-    clouds = list(points)
+    clouds: list[Array] = list(points)
     for label, motion in motions.items():
         kept = samples[label].kept
         few = kept[np.unique(np.linspace(0, len(kept) - 1, 60).astype(int))]
@@ -120,7 +150,7 @@ def _space(
     square *= 0.5 if radius < 2.5 * square else 1.0
     divisions = 2 * int(np.ceil(2 * radius / square))
     below = center + (height - center @ up) * up
-    flat = np.round(below / square) * square
+    flat = (below / square).round() * square
     floor = flat + (height - flat @ up) * up
     return {
         "up": up.tolist(), "center": center.tolist(), "radius": radius,
@@ -135,9 +165,9 @@ def _words(
     motion: RecordedMotion,
     s: Sampled,
     frames: Collection[str],
-    marks: Mapping[str, tuple[np.ndarray, bool]],
+    marks: Mapping[str, Target],
 ) -> list[str]:
-    """The motion in sentences: what moves, for how long, from where to where, how near to what."""
+    """The motion in sentences: the robot, the duration, and start, end and miss of each frame."""
     robot = motion.robot
     bodies = "1 body" if robot.nb == 1 else f"{robot.nb} bodies"
     lines = [f"{label}: robot {robot.name} ({bodies}) moves for {s.t[-1]:.4g} s."]
@@ -155,44 +185,48 @@ def _words(
 
 
 def _known(motion: RecordedMotion, frames: Collection[str]) -> list[str]:
-    """The frames that this robot has; one robot of several at least must have each."""
+    """Those of the frames that the robot of this motion has."""
     robot = motion.robot
     names = {*robot.frames, *(body.name for body in robot.bodies)}
     return [name for name in frames if name in names]
 
 
-def _positions(motion: RecordedMotion, name: str, s: Sampled) -> np.ndarray:
+def _positions(motion: RecordedMotion, name: str, s: Sampled) -> Array:
+    """The positions (n, 3) of a frame at the sampled instants [m]."""
     return np.asarray(motion.frame(name), float)[s.kept, :3, 3]
 
 
-def _pose(label: str, value: Any) -> tuple[np.ndarray, bool]:
-    """A target as a pose, and whether its attitude was given."""
-    value = np.asarray(value, float)
-    if value.shape not in ((3,), (4, 4)) or not np.isfinite(value).all():
+def _target(label: str, value: ArrayLike) -> Target:
+    """A position or pose as a target."""
+    given: Array = np.asarray(value, float)
+    if given.shape not in ((3,), (4, 4)) or not np.isfinite(given).all():
         raise ValueError(
             f"target {label!r} must be a position (3,) or a pose (4, 4) of finite numbers, "
-            f"not of shape {value.shape}"
+            f"not of shape {given.shape}"
         )
+    if given.shape == (4, 4):
+        return Target(given, True)
     X = np.eye(4)
-    if value.shape == (3,):
-        X[:3, 3] = value
-    return (value, True) if value.shape == (4, 4) else (X, False)
+    X[:3, 3] = given
+    return Target(X, False)
 
 
-def _seven(X: np.ndarray) -> list[float]:
+def _position_and_quaternion(X: Pose) -> list[float]:
     return [*X[:3, 3].tolist(), *quaternions(X[:3, :3]).tolist()]
 
 
-def _point(x: np.ndarray) -> str:
+def _point(x: Array) -> str:
+    """A point in words."""
     return "(" + ", ".join(f"{value:.3f}" for value in x) + ") m"
 
 
 def _digits(step: float) -> int:
+    """How many decimals of a time [s] the clock shows."""
     return int(np.clip(np.ceil(-np.log10(step)), 0, 6)) if step > 0 else 2
 
 
 def _speed(duration: float) -> float:
-    """Real time, unless that is over in a blink or lasts longer than anyone watches."""
+    """Real time if that takes 2 to 30 s, else the speed at which it takes about 10 s."""
     if 2 <= duration <= 30:
         return 1.0
     return min(SPEEDS, key=lambda speed: abs(np.log(max(duration, 1e-9) / speed / 10)))

@@ -1,7 +1,7 @@
-"""Few colours, told apart by colour-blind people too (Okabe and Ito), on light and on dark."""
+"""A few colours that colour-blind people can tell apart (Okabe and Ito), on light and on dark."""
 
 TRACKS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#8c6d1f")
-"""One per motion, in turn."""
+"""The colours of motions, used in turn."""
 TARGET = "#e69f00"
 
 

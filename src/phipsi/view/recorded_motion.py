@@ -1,24 +1,25 @@
-"""What is drawn of a simulated motion: few enough poses, as few bytes."""
+"""Motions thinned out for drawing: a limited number of poses, packed into few bytes."""
 
 from __future__ import annotations
 
 import base64
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from phipsi.algorithms import poses
 from phipsi.model import Robot
+from phipsi.typing import Array
 from phipsi.view.geometry import quaternions
 
 FRAMES_PER_SECOND = 50
 MAX_FRAMES = 3000
 MAX_NUMBERS = 3_000_000
-"""Of one motion no more poses, and no more numbers, are kept: a file of 16 MB at most."""
+"""Limits of the poses and of the numbers kept of one motion: 16 MB at most in a file."""
 
 
 class RecordedMotion(Protocol):
-    """What the drawings need of a `phipsi.Trajectory`: t (N,) [s], q (N, nq), and poses of frames,
+    """The part of a `phipsi.Trajectory` that is drawn: t (N,) [s], q (N, nq), and poses of frames,
     (N, 4, 4)."""
 
     @property
@@ -27,33 +28,53 @@ class RecordedMotion(Protocol):
         ...
 
     @property
-    def t(self) -> Any:
+    def t(self) -> Array:
         """Times [s], (N,)."""
         ...
 
     @property
-    def q(self) -> Any:
+    def q(self) -> Array:
         """Configurations, (N, nq)."""
         ...
 
-    def frame(self, name: str) -> Any:
-        """The pose of a frame at each time, (N, 4, 4) [m]."""
+    def frame(self, name: str) -> Array:
+        """The pose of a frame at each time.
+
+        Parameters
+        ----------
+        name
+            Name of a frame or body.
+
+        Returns
+        -------
+        (N, 4, 4)
+            Poses in the world [m].
+        """
         ...
 
 
 class Sampled(NamedTuple):
-    """Some instants of a motion: which ones (`kept`), `t` since the first [s], and each body's
-    [position; quaternion], (n, nb, 7)."""
+    """Some instants of a motion."""
 
-    kept: np.ndarray
-    t: np.ndarray
-    poses: np.ndarray
+    kept: Array
+    """(n,) indices of the instants."""
+    t: Array
+    """(n,) times since the first [s]."""
+    poses: Array
+    """(n, nb, 7) [position; quaternion] of each body."""
     broken: float | None
-    """When the motion stops being finite [s], if it does: it is drawn until then."""
+    """The time when the motion stops being finite [s], up to which it is drawn; else None."""
+
+
+class States(NamedTuple):
+    """Times (N,) [s] and configurations (N, nq) of a motion."""
+
+    t: Array
+    q: Array
 
 
 def sampled(motion: RecordedMotion, label: str) -> Sampled:
-    """At most 50 poses a second, and few enough for a page; first and last are kept."""
+    """The motion at no more than 50 instants per second, the first and the last among them."""
     t, q = checked(motion, label)
     broken = None
     bad = ~(np.isfinite(t) & np.isfinite(q).all(-1))
@@ -69,8 +90,8 @@ def sampled(motion: RecordedMotion, label: str) -> Sampled:
     return Sampled(index, t[index] - t[0], both, broken)
 
 
-def checked(motion: RecordedMotion, label: str) -> tuple[np.ndarray, np.ndarray]:
-    """t and q of one motion, as arrays of the right shapes."""
+def checked(motion: RecordedMotion, label: str) -> States:
+    """t and q of one motion, as arrays of the right shapes; `label` is its name in errors."""
     t, q = np.asarray(motion.t, float), np.asarray(motion.q, float)
     if q.ndim != 2:
         raise ValueError(
@@ -83,20 +104,20 @@ def checked(motion: RecordedMotion, label: str) -> tuple[np.ndarray, np.ndarray]
         )
     if np.any(np.diff(t) < 0):
         raise ValueError(f"motion {label!r} has times that go back; they must not decrease")
-    return t, q
+    return States(t, q)
 
 
-def thinned(t: np.ndarray, limit: int) -> np.ndarray:
+def thinned(t: Array, limit: int) -> Array:
     """The indices of instants spread over the time, first and last among them."""
     span = float(t[-1] - t[0])
     count = min(limit, len(t), int(np.ceil(span * FRAMES_PER_SECOND)) + 1)
     if count >= len(t):
         return np.arange(len(t))
-    grid = np.linspace(t[0], t[-1], max(count, 2))
+    grid = np.linspace(float(t[0]), float(t[-1]), max(count, 2))
     return np.unique([*np.searchsorted(t, grid[:-1]).tolist(), len(t) - 1])
 
 
-def packed(numbers: np.ndarray) -> str:
-    """Numbers as base64 of little-endian float32, absurd ones cut."""
+def packed(numbers: Array) -> str:
+    """Numbers as base64 of little-endian float32, clipped to ±1e30."""
     small = np.clip(numbers, -1e30, 1e30)
     return base64.b64encode(np.ascontiguousarray(small, "<f4").tobytes()).decode("ascii")

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from phipsi.model.files import write
+from phipsi.typing import ArrayLike
 from phipsi.view.animation import SPEEDS, animation
 from phipsi.view.figures import figure_svg
 from phipsi.view.palette import TARGET
@@ -36,14 +37,14 @@ _PAUSE = (
 
 
 class Report:
-    """A page that grows from top to bottom; every method returns the report itself.
+    """A page to which parts are added from top to bottom; the methods that add return the report.
 
     >>> page = Report("Two ways to reach").heading("What was done").paragraph("The base floats.")
     >>> page.table(["way", "miss [mm]"], [["reaction mode", 0.2], ["plain", 91.0]]).html()[:15]
     '<!DOCTYPE html>'
 
-    Every text is escaped: names may come from anyone's file. The page asks no network for
-    anything, and its policy forbids it to.
+    Every text is escaped, for names may come from untrusted files. The page makes no network
+    requests, and its content security policy forbids them.
     """
 
     def __init__(self, title: str, subtitle: str = "", *, language: str = "en") -> None:
@@ -52,18 +53,62 @@ class Report:
         self._moves = False
 
     def heading(self, text: str, level: int = 2) -> Report:
-        """A heading of a section (level 2) or of a part of one (3)."""
+        """Add a heading.
+
+        Parameters
+        ----------
+        text
+            The heading.
+        level
+            2 for a section, 3 for a part of one, at most 6.
+
+        Returns
+        -------
+        Report
+            The report itself.
+        """
         level = min(max(int(level), 2), 6)
         return self._add(f"<h{level}>{escape(text)}</h{level}>")
 
     def paragraph(self, text: str) -> Report:
-        """A paragraph of plain text."""
+        """Add a paragraph.
+
+        Parameters
+        ----------
+        text
+            Plain text.
+
+        Returns
+        -------
+        Report
+            The report itself.
+        """
         return self._add(f"<p>{escape(text)}</p>")
 
     def table(
-        self, header: Sequence[str], rows: Iterable[Sequence[Any]], *, caption: str = ""
+        self, header: Sequence[str], rows: Iterable[Sequence[object]], *, caption: str = ""
     ) -> Report:
-        """A table; numbers are shown with four digits and stand at the right."""
+        """Add a table; floats are shown with four digits, columns of numbers are right-aligned.
+
+        Parameters
+        ----------
+        header
+            Titles of the columns.
+        rows
+            Cells by row, texts or numbers.
+        caption
+            Text above the table.
+
+        Returns
+        -------
+        Report
+            The report itself.
+
+        Raises
+        ------
+        ValueError
+            If a row has not as many cells as the header.
+        """
         kept = [list(row) for row in rows]
         for row in kept:
             if len(row) != len(header):
@@ -85,8 +130,27 @@ class Report:
         )
 
     def figure(self, picture: Figure | bytes, *, alt: str, caption: str = "") -> Report:
-        """A matplotlib figure (as SVG, which takes the page's colours) or the bytes of a PNG;
-        `alt` says in words what it shows."""
+        """Add a matplotlib figure (as SVG in the colours of the page), or a PNG.
+
+        Parameters
+        ----------
+        picture
+            The figure, or the bytes of a PNG.
+        alt
+            What the figure shows, in words.
+        caption
+            Text below the figure.
+
+        Returns
+        -------
+        Report
+            The report itself.
+
+        Raises
+        ------
+        ValueError
+            If the bytes are no PNG.
+        """
         told = f"<figcaption>{escape(caption)}</figcaption>" if caption else ""
         if isinstance(picture, bytes):
             if not picture.startswith(b"\x89PNG\r\n\x1a\n"):
@@ -103,15 +167,33 @@ class Report:
         motions: Mapping[str, RecordedMotion],
         *,
         frames: Collection[str] = (),
-        targets: Mapping[str, Any] | None = None,
+        targets: Mapping[str, ArrayLike] | None = None,
         ghosts: Collection[str] | None = None,
         side_by_side: bool = False,
         caption: str = "",
     ) -> Report:
-        """Trajectories by label as one 3-D animation, together or side by side.
+        """Add motions as one 3-D animation, together or side by side.
 
-        `frames` leave a path; `targets` are positions (3,) or poses (4, 4) [m] by label; `ghosts`
-        names the motions drawn translucent (default: all but the first, when drawn together).
+        Parameters
+        ----------
+        motions
+            Trajectories by label.
+        frames
+            Names of frames whose paths are drawn.
+        targets : {label: (3,) or (4, 4)}, optional
+            Positions or poses in the world [m] that are marked.
+        ghosts
+            Labels of the motions that are drawn translucent; by default all but the first, when
+            they are drawn together.
+        side_by_side
+            Whether each motion has a pane of its own.
+        caption
+            Text below the animation.
+
+        Returns
+        -------
+        Report
+            The report itself.
         """
         shown = animation(
             motions, frames=frames, targets=targets, ghosts=ghosts, side_by_side=side_by_side
@@ -158,7 +240,13 @@ step="{step or 1!r}" value="0">
 </figure>""")
 
     def html(self) -> str:
-        """The whole page."""
+        """The whole page.
+
+        Returns
+        -------
+        str
+            HTML.
+        """
         script = _asset("scene.js") if self._moves else ""
         digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
         subtitle = f'<p class="subtitle">{escape(self.subtitle)}</p>' if self.subtitle else ""
@@ -191,7 +279,23 @@ step="{step or 1!r}" value="0">
 """
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the page, whole or not at all; an OSError says in one sentence why not."""
+        """Write the page, whole or not at all.
+
+        Parameters
+        ----------
+        path
+            Name of the file.
+
+        Returns
+        -------
+        Path
+            The file.
+
+        Raises
+        ------
+        OSError
+            If the file cannot be written; the message is one sentence.
+        """
         return write(path, self.html().encode("utf-8", "replace"))
 
     def _add(self, part: str) -> Report:
@@ -203,22 +307,24 @@ _NUMBER = ' class="number"'
 _GHOST = ' class="ghost"'
 
 
-def _cell(column: int, value: Any, right: bool) -> str:
+def _cell(column: int, value: object, right: bool) -> str:
+    """A cell of a table, of the first column as the header of its row."""
     text = f"{value:.4g}" if isinstance(value, float) else str(value)
     tag = 'th scope="row"' if column == 0 else "td"
     return f"<{tag}{_NUMBER if right else ''}>{escape(text)}</{tag[:2]}>"
 
 
-def _is_number(value: Any) -> bool:
-    """Is it a number, or a text that begins like one: "0.2 mm"?"""
+def _is_number(value: object) -> bool:
+    """Whether the value is a number, or a text that begins with one: "0.2 mm"."""
     return bool(re.match(r"\s*[-+−<≤]?\s*[\d.]", str(value)))
 
 
-def _json(data: Any) -> str:
-    """JSON that no reader of HTML takes for markup."""
+def _json(data: Mapping[str, Any]) -> str:
+    """JSON without characters that an HTML parser takes for markup."""
     text = json.dumps(data, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def _asset(name: str) -> str:
+    """The text of a file that is part of every page."""
     return (resources.files("phipsi.view") / "assets" / name).read_text(encoding="utf-8")

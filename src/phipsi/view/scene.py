@@ -1,14 +1,15 @@
 """A robot as simple solids to draw, derived from its own numbers: robots carry no meshes.
 
-A body is rods from its hinge to the hinges and frames that it carries; one that carries nothing,
-moves freely, or is a thick trunk of limbs is the solid with its inertia. All sizes follow from the
-robot's extent, so that one of 2 cm and one of 20 m look alike. The result is plain data for JSON.
+A body is drawn as rods from its hinge to the hinges and frames that it carries. A body that carries
+nothing, moves freely, or is the thick trunk of several limbs is drawn as a solid with its inertia.
+All sizes follow from the robot's extent, so that robots of 2 cm and of 20 m look alike. The result
+is plain data for JSON.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from typing import Any, Literal, NamedTuple, TypedDict
+from collections.abc import Collection, Iterable, Iterator
+from typing import Literal, NamedTuple, TypedDict
 
 import numpy as np
 
@@ -16,17 +17,18 @@ from phipsi.algorithms import poses
 from phipsi.conventions import WORLD
 from phipsi.model import Body, Hinge, Robot
 from phipsi.spatial.rotation import to_quaternion
+from phipsi.typing import Array, ArrayLike, Pose, Vector3
 
 Shape = Literal["capsule", "cylinder", "box", "ellipsoid"]
 Role = Literal["link", "bulk", "hinge", "ground"]
 
 MAX_FRAMES = 6
-"""Rods and triads drawn for the frames of one body, at most."""
+"""The most rods, and the most triads, drawn for the frames of one body."""
 LIGHT, CORK = 25.0, 200.0
-"""Densities [kg/m³]: no body of a robot is lighter than the first; what is gets the second."""
+"""Densities [kg/m³]: a body lighter than the first is drawn as if it had the second."""
 
 _ROOTS = ("free", "planar")
-"""Hinges of bodies that go about in the world."""
+"""Kinds of hinges whose bodies move about in the world."""
 
 
 class Solid(TypedDict):
@@ -51,7 +53,7 @@ class Triad(TypedDict):
 
 
 class Scene(TypedDict):
-    """What to draw of a robot: `extent` is its size, `radius` that of a usual rod [m]."""
+    """The solids and triads of a robot; `extent` is its size, `radius` that of a usual rod [m]."""
 
     robot: str
     bodies: list[str]
@@ -64,19 +66,34 @@ class Scene(TypedDict):
 class _Bulk(NamedTuple):
     """The uniform box with a body's inertia: centre, axes as columns, sides (largest first) [m]."""
 
-    center: np.ndarray
-    axes: np.ndarray
-    sides: np.ndarray
+    center: Array
+    axes: Array
+    sides: Array
 
-    def holds(self, point: np.ndarray) -> bool:
-        """Is the point in the box, or just at its surface?"""
+    def holds(self, point: Array) -> bool:
+        """Whether the point is in the box, or just outside its surface."""
         return bool(np.all(np.abs(self.axes.T @ (point - self.center)) <= 0.55 * self.sides))
 
 
 def scene_of(robot: Robot, frames: Collection[str] = ()) -> Scene:
-    """The solids of a robot, and triads of its tool frames (those on the last bodies) and `frames`.
+    """The solids of a robot, and triads of its tool frames (those on the last bodies).
 
+    Parameters
+    ----------
+    robot
+        The robot.
+    frames
+        Names of further frames that get triads.
+
+    Returns
+    -------
+    Scene
+        Dictionary of plain data, which JSON can hold.
+
+    Examples
+    --------
     >>> import phipsi as pp
+    >>> from phipsi.view import scene_of
     >>> drawn = scene_of(pp.robots.double_pendulum())
     >>> [(s["shape"], s["role"]) for s in drawn["solids"]][:3]
     [('cylinder', 'ground'), ('capsule', 'link'), ('cylinder', 'hinge')]
@@ -102,11 +119,11 @@ def scene_of(robot: Robot, frames: Collection[str] = ()) -> Scene:
 # ---- bodies ------------------------------------------------------------------------------------
 
 
-def _ends(robot: Robot, body: Body) -> list[np.ndarray]:
+def _ends(robot: Robot, body: Body) -> list[Array]:
     """Where the rods of a body end: at the hinges that it carries, and at its first frames."""
     hinges = [_numbers(h.placement.position) for h in robot.hinges if h.parent == body.name]
     frames = [_numbers(f.placement.position) for f in robot.frames.values() if f.body == body.name]
-    ends: list[np.ndarray] = []
+    ends: list[Array] = []
     for end in [*hinges, *frames[:MAX_FRAMES]]:
         if end.any() and not any(np.allclose(end, other) for other in ends):
             ends.append(end)
@@ -114,8 +131,9 @@ def _ends(robot: Robot, body: Body) -> list[np.ndarray]:
 
 
 def _body(
-    i: int, hinge: Hinge, carried: int, ends: list[np.ndarray], bulk: _Bulk | None, radius: float
+    i: int, hinge: Hinge, carried: int, ends: list[Array], bulk: _Bulk | None, radius: float
 ) -> Iterator[Solid]:
+    """The solids of body i, which carries so many bodies, with rods to the `ends`."""
     long = [end for end in ends if np.linalg.norm(end) > radius]
     sides = np.zeros(3) if bulk is None else bulk.sides
     last, trunk = carried == 0 and not long, carried > 1 and sides[1] > 6 * radius
@@ -131,9 +149,11 @@ def _body(
 
 
 def _bulk(body: Body, limit: float) -> _Bulk | None:
-    """The uniform box with the inertia of a body: side² = 12 · (second moment) / mass. In careless
-    files it is larger than anything real: one lighter than cork is made as heavy as cork, and no
-    side is longer than `limit`, if that is not 0."""
+    """The uniform box with the inertia of a body: side² = 12 · (second moment) / mass.
+
+    Inertias in careless files give boxes far too large: a box of density below `LIGHT` is made as
+    dense as `CORK`, and no side is longer than `limit` (0: no limit).
+    """
     mass = float(body.mass)
     if mass <= 0:
         return None
@@ -154,8 +174,8 @@ def _bulk(body: Body, limit: float) -> _Bulk | None:
 
 
 def _thick(i: int, bulk: _Bulk, hinge: Hinge, radius: float) -> Solid:
-    """A body as one solid: a ball if it is alike in all directions, a cylinder if it is alike about
-    its hinge's axis (a wheel), else a box; a free body that could be a cube is one."""
+    """A body as one solid: a ball if its inertia is equal in all directions (a cube if it is free),
+    a cylinder if it is symmetric about its hinge's axis (a wheel), else a box."""
     a, b, c = sides = np.maximum(bulk.sides, 0.4 * radius)
     if a < 1.02 * c and hinge.kind.name not in _ROOTS:
         return _solid(i, "ellipsoid", "bulk", np.full(3, a * np.sqrt(5 / 12)), bulk.center)
@@ -172,8 +192,8 @@ def _thick(i: int, bulk: _Bulk, hinge: Hinge, radius: float) -> Solid:
 
 
 def _hinge(i: int, h: Hinge, parent: int, radius: float, extent: float) -> Iterator[Solid]:
-    """A cylinder along the axis of a turning hinge; a ball where it turns about more; a rail on the
-    parent and a slide on the child where it slides."""
+    """A hinge: a cylinder along its axis if it turns about one, a ball if it turns about more, a
+    rail on the parent and a slide on the child if it slides."""
     axes, name = [_numbers(axis) for axis in h.axes[: h.kind.axes]], h.kind.name
     origin = np.zeros(3)
     if name in ("revolute", "continuous", "helical", "cylindrical"):
@@ -199,13 +219,14 @@ def _ground(h: Hinge, radius: float) -> Iterator[Solid]:
 
 
 def _triads(robot: Robot, frames: Collection[str]) -> list[Triad]:
+    """Triads of `frames`, and of frames on bodies that carry no others."""
     carriers = {h.parent for h in robot.hinges} | {WORLD}
     tools: dict[str, list[str]] = {}
     for frame in robot.frames.values():
         if frame.body not in carriers:
             tools.setdefault(frame.body, []).append(frame.name)
     names = [*frames, *(name for own in tools.values() for name in own[:MAX_FRAMES])]
-    out = []
+    out: list[Triad] = []
     for frame in map(robot.frame, dict.fromkeys(names)):
         X = frame.placement
         pose = [*_numbers(X.position).tolist(), *to_quaternion(X.rotation).tolist()]
@@ -216,7 +237,8 @@ def _triads(robot: Robot, frames: Collection[str]) -> list[Triad]:
 # ---- pieces ------------------------------------------------------------------------------------
 
 
-def _rod(i: int, start: np.ndarray, end: np.ndarray, radius: float) -> Iterator[Solid]:
+def _rod(i: int, start: Vector3, end: Vector3, radius: float) -> Iterator[Solid]:
+    """A rod of body i between two points, none if they coincide."""
     length = float(np.linalg.norm(end - start))
     if length > 0:
         axes = _along((end - start) / length)
@@ -224,14 +246,20 @@ def _rod(i: int, start: np.ndarray, end: np.ndarray, radius: float) -> Iterator[
 
 
 def _solid(
-    i: int, shape: Shape, role: Role, size: Any, center: np.ndarray, axes: np.ndarray | None = None
+    i: int,
+    shape: Shape,
+    role: Role,
+    size: Iterable[float],
+    center: Vector3,
+    axes: Array | None = None,
 ) -> Solid:
+    """A solid of body i, its axes the columns of a rotation (default: those of the body)."""
     quaternion = to_quaternion(np.eye(3) if axes is None else axes)
     pose = [*center.tolist(), *quaternion.tolist()]
     return Solid(body=i, shape=shape, role=role, size=[float(x) for x in size], pose=pose)
 
 
-def _along(axis: np.ndarray) -> np.ndarray:
+def _along(axis: Array) -> Array:
     """A rotation that takes z to a unit axis."""
     other = np.eye(3)[int(np.argmin(np.abs(axis)))]
     first = np.cross(other, axis)
@@ -239,14 +267,14 @@ def _along(axis: np.ndarray) -> np.ndarray:
     return np.stack((first, np.cross(axis, first), axis), 1)
 
 
-def _numbers(values: Any) -> np.ndarray:
+def _numbers(values: ArrayLike) -> Array:
     return np.asarray(values, float)
 
 
-def _moved(X: np.ndarray, point: np.ndarray) -> np.ndarray:
+def _moved(X: Pose, point: Vector3) -> Vector3:
     return X[:3, :3] @ point + X[:3, 3]
 
 
-def _diagonal(points: list[np.ndarray]) -> float:
+def _diagonal(points: list[Array]) -> float:
     """The diagonal of the box around some points [m]."""
     return float(np.linalg.norm(np.ptp(points, axis=0))) if points else 0.0

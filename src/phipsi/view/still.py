@@ -1,17 +1,21 @@
-"""A still picture of a robot's motion: some of its poses, the last one strong, and its tip's path.
+"""A still picture of a robot's motion: some of its poses, the last one opaque, and its tip's path.
 
-Each solid of the scene is met by parallel rays, one per point of the picture, in closed form; the
-nearest one is seen. One layer per pose, laid over each other from first to last.
+The picture is ray traced: for each point one of a set of parallel rays is intersected with each
+solid of the scene in closed form, and the nearest solid is shown. Each pose is a layer; the layers
+are blended from first to last.
 """
 
+# pyright: reportUnknownMemberType=false
+# (matplotlib declares its **kwargs without types.)
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from phipsi import algorithms
+from phipsi.typing import Array, ArrayLike, Vector3
 from phipsi.view.figures import PAPER, legend, plain_text, style
 from phipsi.view.geometry import corners, rotation, sides, up_axis
 from phipsi.view.palette import TARGET, track_color
@@ -20,26 +24,60 @@ from phipsi.view.scene import Scene, Solid, scene_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
 
 _PAINT = {"link": "#ccd2da", "bulk": "#b4bdc8", "ground": "#79838f"}
 _LIGHT = np.array([0.38, 0.50, 0.78])  # right, towards the reader, up
 PIXELS = 900
-"""Points along the picture's longer side."""
+"""Pixels along the picture's longer side."""
 
 
 def picture(
     motions: Mapping[str, RecordedMotion],
     *,
     frames: Collection[str] = (),
-    targets: Mapping[str, Any] | None = None,
+    targets: Mapping[str, ArrayLike] | None = None,
     count: int = 5,
     azimuth: float = -50.0,
     elevation: float = 20.0,
     width: float = 8.0,
 ) -> Figure:
-    """Motions, each as `count` poses from faint (start) to strong (end), the first motion on top,
-    the paths of `frames`, and `targets`, (3,) or (4, 4) [m]. Seen from `azimuth` and `elevation`
-    [°]; `width` of the figure in inches."""
+    """Motions as a still picture: some poses of each, from faint (start) to opaque (end).
+
+    The first motion is on top.
+
+    Parameters
+    ----------
+    motions
+        Trajectories by label.
+    frames
+        Names of frames whose paths are drawn.
+    targets : {label: (3,) or (4, 4)}, optional
+        Positions or poses in the world [m] that are marked.
+    count
+        How many poses of each motion are drawn.
+    azimuth
+        Direction from which the motions are seen, about the vertical [°].
+    elevation
+        Direction from which the motions are seen, above the horizontal [°].
+    width
+        Width of the figure [inch].
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The figure.
+
+    Examples
+    --------
+    >>> import numpy as np, phipsi as pp
+    >>> from phipsi.view import picture
+    >>> robot = pp.robots.double_pendulum()
+    >>> t, q = np.arange(3.0), np.array([[0.0, 0.0], [0.2, 0.4], [0.4, 0.8]])
+    >>> motion = pp.Trajectory(robot, t, q, 0 * q, tau=0 * q)
+    >>> float(picture({"swing": motion}, count=1, width=2.0).get_figwidth())
+    2.0
+    """
     if not motions:
         raise ValueError("a picture needs a motion; give a mapping of labels to trajectories")
     with style():
@@ -61,7 +99,7 @@ def picture(
         ax = figure.add_subplot(aspect="equal", xlim=(low[0], high[0]), ylim=(low[1], high[1]))
         ax.set_axis_off()
         ax.imshow(image, extent=(low[0], high[0], low[1], high[1]), interpolation="antialiased")
-        lines = []
+        lines: list[Line2D] = []
         for k, own in enumerate(paths.values()):
             for path in own:
                 lines += ax.plot(path[:, 0], path[:, 2], color=track_color(k), lw=2.2)
@@ -73,22 +111,22 @@ def picture(
         return figure
 
 
-def _chosen(label: str, motion: RecordedMotion, count: int) -> np.ndarray:
+def _chosen(label: str, motion: RecordedMotion, count: int) -> Array:
     """The poses of all bodies at `count` instants spread over a motion, (count, nb, 4, 4)."""
     t, q = checked(motion, label)
     good = np.flatnonzero(np.isfinite(q).all(1) & np.isfinite(t))
     if not len(good):
         raise ValueError(f"motion {label!r} has no finite configuration to draw")
     t, q = t[good], q[good]
-    when = np.linspace(t[0], t[-1], count) if count > 1 else t[-1:]
+    when: Array = np.linspace(float(t[0]), float(t[-1]), count) if count > 1 else t[-1:]
     return np.asarray(
         algorithms.poses(motion.robot, q[np.searchsorted(t, when).clip(0, len(t) - 1)])
     )
 
 
-def _paths(motion: RecordedMotion, frames: Collection[str], eye: np.ndarray) -> list[np.ndarray]:
-    """The positions of frames in the eye's axes, 400 at most."""
-    out = []
+def _paths(motion: RecordedMotion, frames: Collection[str], eye: Array) -> list[Array]:
+    """The positions (n, 3) of each frame in the axes of the eye, 400 at most."""
+    out: list[Array] = []
     for name in frames:
         path = np.asarray(motion.frame(name), float)[:, :3, 3] @ eye.T
         path = path[np.isfinite(path).all(1)]
@@ -96,13 +134,14 @@ def _paths(motion: RecordedMotion, frames: Collection[str], eye: np.ndarray) -> 
     return out
 
 
-def _position(target: Any) -> np.ndarray:
+def _position(target: ArrayLike) -> Vector3:
+    """The position of a target that is a position or a pose."""
     value = np.asarray(target, float)
     return value[:3, 3] if value.shape == (4, 4) else value
 
 
-def _eye(up: np.ndarray, azimuth: float, elevation: float) -> np.ndarray:
-    """Rows: right, towards the reader, up, of one who looks from there."""
+def _eye(up: Vector3, azimuth: float, elevation: float) -> Array:
+    """The axes of the eye as rows: right, towards the viewer, up."""
     a, e = np.radians((azimuth, elevation))
     first = np.eye(3)[0 if abs(up[0]) < 0.9 else 1]
     first = first - (first @ up) * up
@@ -119,12 +158,12 @@ def _eye(up: np.ndarray, azimuth: float, elevation: float) -> np.ndarray:
 def _layers(
     motions: Mapping[str, RecordedMotion],
     scenes: Mapping[str, Scene],
-    poses: Mapping[str, np.ndarray],
-    eye: np.ndarray,
-    low: np.ndarray,
-    high: np.ndarray,
-) -> np.ndarray:
-    """All poses over each other, (height, width, 4) from the top."""
+    poses: Mapping[str, Array],
+    eye: Array,
+    low: Array,
+    high: Array,
+) -> Array:
+    """The layers of all poses blended into one image, (height, width, 4), top row first."""
     size = (high - low) / (high - low).max() * PIXELS
     x = low[0] + (np.arange(int(size[0])) + 0.5) / int(size[0]) * (high - low)[0]
     z = high[1] - (np.arange(int(size[1])) + 0.5) / int(size[1]) * (high - low)[1]
@@ -144,14 +183,14 @@ def _layers(
 
 def _layer(
     drawn: Scene,
-    X: np.ndarray,
-    eye: np.ndarray,
-    x: np.ndarray,
-    z: np.ndarray,
-    color: np.ndarray,
+    X: Array,
+    eye: Array,
+    x: Array,
+    z: Array,
+    color: Array,
     tint: float,
-) -> np.ndarray:
-    """One pose: colours and cover, (4, height, width); edges are smooth by 2 × 2 rays a point."""
+) -> Array:
+    """The layer of one pose: colours and opacity, (4, height, width), of 2 × 2 rays per pixel."""
     part = (x[1] - x[0]) / 4
     fine_x = (x[:, None] + [-part, part]).ravel()
     fine_z = (z[:, None] + [part, -part]).ravel()
@@ -167,7 +206,8 @@ def _layer(
         if not len(rows) or not len(columns):
             continue
         window = np.s_[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
-        grid = np.meshgrid(fine_x[columns] - center[0], fine_z[rows] - center[2])
+        across, up = fine_x[columns] - center[0], fine_z[rows] - center[2]
+        grid = np.broadcast_arrays(across, up[:, None])
         O = np.tensordot(R[[0, 2]].T, np.array(grid, np.float32), 1).astype(np.float32)
         D = R[1].astype(np.float32)
         s = _met(solid, O, D)
@@ -187,9 +227,9 @@ def _layer(
 # ---- rays --------------------------------------------------------------------------------------
 
 
-def _met(solid: Solid, O: np.ndarray, D: np.ndarray) -> np.ndarray:
-    """The largest s where the lines O + s D (O (3, …), D (3,), in the solid's frame) are in the
-    solid, −∞ where they are nowhere."""
+def _met(solid: Solid, O: Array, D: Array) -> Array:
+    """The largest s for which the point O + s D of each line is in the solid; −∞ if there is none.
+    O (3, …) and D (3,) are in the solid's frame."""
     shape, size = solid["shape"], np.array(solid["size"], np.float32)
     if shape == "ellipsoid":
         return _ball(O / size[:, None, None], D / size)[1]
@@ -208,7 +248,7 @@ def _met(solid: Solid, O: np.ndarray, D: np.ndarray) -> np.ndarray:
     return s
 
 
-def _normal(solid: Solid, P: np.ndarray) -> np.ndarray:
+def _normal(solid: Solid, P: Array) -> Array:
     """The unit normals at points of the surface, (3, n)."""
     shape, size = solid["shape"], np.array(solid["size"])[:, None]
     if shape == "ellipsoid":
@@ -223,9 +263,11 @@ def _normal(solid: Solid, P: np.ndarray) -> np.ndarray:
     return _unit(np.stack((x, y, z - z.clip(-half, half))))
 
 
-def _ball(O: np.ndarray, D: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Where |O + s D| ≤ 1, from the first s to the second; nowhere: from ∞ to −∞. A line along
-    the axis of a tube (D = 0) is inside for ever, or never."""
+def _ball(O: Array, D: Array) -> tuple[Array, Array]:
+    """The interval of s in which |O + s D| ≤ 1, as (first, last); (∞, −∞) if it is empty.
+
+    For D = 0, a line along the axis of a tube, it is everything or empty.
+    """
     a, b, c = D @ D, np.tensordot(D, O, 1), (O * O).sum(0) - 1
     if a < 1e-9:
         return np.where(c <= 0, -np.inf, np.inf), np.where(c <= 0, np.inf, -np.inf)
@@ -234,16 +276,21 @@ def _ball(O: np.ndarray, D: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.where(hit, (-b - wide) / a, np.inf), np.where(hit, (wide - b) / a, -np.inf)
 
 
-def _slabs(O: np.ndarray, D: np.ndarray, half: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Where |O + s D| ≤ half along every axis, from the first s to the second if it is smaller."""
+def _slabs(O: Array, D: Array, half: Array) -> tuple[Array, Array]:
+    """The interval of s in which |O + s D| ≤ half along every axis, as (first, last).
+
+    It is empty if last < first.
+    """
     D, half = np.where(np.abs(D) < 1e-6, 1e-6, D)[:, None, None], half[:, None, None]
     first, second = (-half - O) / D, (half - O) / D
     return np.minimum(first, second).max(0), np.maximum(first, second).min(0)
 
 
-def _unit(x: np.ndarray) -> np.ndarray:
+def _unit(x: Array) -> Array:
+    """Vectors (3, n) at length one."""
     return x / np.maximum(np.linalg.norm(x, axis=0), 1e-30)
 
 
-def _rgb(color: str) -> np.ndarray:
+def _rgb(color: str) -> Vector3:
+    """Red, green and blue between 0 and 1 of "#rrggbb"."""
     return np.array([int(color[i : i + 2], 16) for i in (1, 3, 5)]) / 255

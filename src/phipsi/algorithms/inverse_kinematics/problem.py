@@ -1,11 +1,11 @@
-"""The problem of inverse kinematics: targets, rows and weights of frames, checked."""
+"""The problem that inverse kinematics solves: arguments are checked, and brought to arrays."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from operator import index
-from typing import Any
+from typing import Annotated, Any, Literal, TypeVar
 
 import numpy as np
 
@@ -14,38 +14,53 @@ from phipsi.conventions import WORLD
 from phipsi.model import Robot
 from phipsi.spatial import Transform
 from phipsi.spatial import rotation as rot
+from phipsi.typing import Array, ArrayLike, Configuration, ConfigurationLike
 
 Rows = tuple[bool, ...]
-Tasks = tuple[tuple[str, Rows], ...]
-"""Frames by name, and which of the six rows [angular; linear] of each count."""
+"""Which of the six rows [angular; linear] of an error count."""
+Task = tuple[str, Rows]
+"""The name of a frame, and its rows that count."""
+Tasks = tuple[Task, ...]
 
-ROWS: dict[str, Rows] = {
+Target = ArrayLike | Transform
+"""A target: (…, 4, 4) homogeneous, a `Transform`, (…, 7) [position; quaternion], or (…, 3)
+position."""
+RowsName = Literal["pose", "position", "orientation", "pointing", "direction"]
+RowsLike = RowsName | Annotated[ArrayLike, "6"]
+"""The name of a choice of rows, or six truth values."""
+
+T = TypeVar("T")
+
+ROWS: dict[RowsName, Rows] = {
     "pose": (True,) * 6,
     "position": (False,) * 3 + (True,) * 3,
     "orientation": (True,) * 3 + (False,) * 3,
     "pointing": (True, True, False, True, True, True),
     "direction": (True, True, False, False, False, False),
 }
-"""Choices of rows by name: "pointing" brings the frame's z-axis and origin to the target's and
-leaves the rotation about z free, "direction" brings the z-axis alone."""
+"""The rows of each name. "pointing" brings the frame's z-axis and origin to those of the target and
+leaves the rotation about z free, "direction" brings the z-axis only."""
 
 ORTHOGONAL = 1e-6
-"""Largest deviation of a rotation matrix from one."""
+"""Largest deviation of RR* from the identity, and of the last row of a pose from 0, 0, 0, 1."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Frames and their rows, targets (…, 12 nf) (rotation by rows, position), weights (…, 6 nf)."""
+    """What `inverse_kinematics` is asked to solve, after all checks."""
 
     robot: Robot
     tasks: Tasks
-    targets: Any
-    weights: Any
+    targets: Annotated[Array, "12nf"]
+    """Of each frame one after the other the rotation row by row and the position, (…, 12 nf)."""
+    weights: Annotated[Array, "6nf"] | None
+    """Of each frame one after the other the weights of the six rows, (…, 6 nf)."""
     limits: bool
-    tolerance: Any
+    tolerance: float
+    """Inside a program it may be traced."""
 
-    def configuration(self, name: str, q: Any) -> np.ndarray:
-        """Configurations (…, nq) that are given, checked."""
+    def configuration(self, name: str, q: ConfigurationLike) -> Configuration:
+        """The argument `name` as an array of configurations (…, nq), or one sentence."""
         robot, array = self.robot, as_numbers(f"inverse_kinematics: {name}", q).astype(float)
         if array.shape[-1:] != (robot.nq,):
             raise ValueError(
@@ -56,46 +71,54 @@ class Problem:
         return array
 
 
-def problem(
-    robot: Robot, targets: Any, rows: Any, weights: Any, limits: Any, tolerance: Any
+def checked_problem(
+    robot: Robot,
+    targets: Mapping[str, Target],
+    rows: Mapping[str, RowsLike] | None,
+    weights: Mapping[str, ArrayLike] | None,
+    limits: bool,
+    tolerance: float,
 ) -> Problem:
-    """The problem that arguments of `inverse_kinematics` state."""
+    """The problem that the arguments of `inverse_kinematics` describe, or one sentence."""
     if not isinstance(robot, Robot):
         raise TypeError(f"inverse_kinematics: robot is a {type(robot).__name__}, needs a Robot")
     if not isinstance(targets, Mapping) or not targets:
         raise ValueError("inverse_kinematics: targets is empty or no mapping, needs {frame: pose}")
-    if not isinstance(limits, (bool, np.bool_)):
+    if type(limits) not in (bool, np.bool_):
         raise ValueError(f"inverse_kinematics: limits is {limits!r}, needs True or False")
-    rows, weights = _named("rows", rows, targets), _named("weights", weights, targets)
+    own_rows, own_weights = _by_frame("rows", rows, targets), _by_frame("weights", weights, targets)
     positive("tolerance", tolerance)
-    tasks, places, weighed = [], dict[str, Any](), dict[str, Any]()
+    tasks = list[Task]()
+    flat_targets, flat_weights = dict[str, Array](), dict[str, Array]()
     for name, pose in targets.items():
         if robot.frame(name).body == WORLD:
             raise ValueError(f"targets[{name!r}]: that frame is fixed to the world")
-        places[name], turned = _placed(name, pose)
-        tasks.append((name, _rows(name, rows.get(name), turned)))
-        weighed[name] = _weight(name, weights.get(name, 1.0))
-    own = _joined(weighed) if weights else None
-    return Problem(robot, tuple(tasks), _joined(places), own, bool(limits), tolerance)
+        flat_targets[name], has_rotation = _flat_target(name, pose)
+        tasks.append((name, _rows(name, own_rows.get(name), has_rotation)))
+        flat_weights[name] = _weight(name, own_weights.get(name, 1.0))
+    w = _joined(flat_weights) if own_weights else None
+    return Problem(robot, tuple(tasks), _joined(flat_targets), w, bool(limits), tolerance)
 
 
-def _named(what: str, given: Any, targets: Mapping[str, Any]) -> Mapping[str, Any]:
-    """An option by frame: nothing, or a mapping of frames that have a target."""
+def _by_frame(
+    option: str, given: Mapping[str, T] | None, targets: Mapping[str, Target]
+) -> Mapping[str, T]:
+    """The values of an option for each frame, if all of these frames have a target."""
     if given is None:
         return {}
     if not isinstance(given, Mapping):
         raise ValueError(
-            f"inverse_kinematics: {what} is {given!r}, needs a mapping {{frame: {what}}}"
+            f"inverse_kinematics: {option} is {given!r}, needs a mapping {{frame: {option}}}"
         )
     for name in given:
         if name not in targets:
             known = ", ".join(targets)
-            raise ValueError(f"{what}[{name!r}]: that frame has no target; targets: {known}")
+            raise ValueError(f"{option}[{name!r}]: that frame has no target; targets: {known}")
     return given
 
 
-def count(name: str, x: Any, least: int = 0) -> int:
-    """A whole number that a search is told."""
+def count(name: str, x: int, least: int = 0) -> int:
+    """The argument `name` as a whole number of at least `least`, or one sentence."""
     try:
         whole = least - 1 if isinstance(x, (bool, np.bool_)) else index(x)
     except TypeError:
@@ -107,17 +130,18 @@ def count(name: str, x: Any, least: int = 0) -> int:
     return whole
 
 
-def positive(name: str, x: Any) -> None:
-    """Check a positive number that a search is told."""
+def positive(name: str, x: float) -> None:
+    """Refuse an argument `name` that is no positive number; a traced one is not known yet."""
     if is_traced(x):
         return
-    number = np.ndim(x) == 0 and np.asarray(x).dtype.kind in "fiu"
+    given: Any = x
+    number = np.ndim(given) == 0 and np.asarray(given).dtype.kind in "fiu"
     if not number or not 0.0 < x < np.inf:
         raise ValueError(f"inverse_kinematics: {name} is {x!r}, needs a positive number")
 
 
 def common_batch(shapes: Mapping[str, tuple[int, ...]]) -> tuple[int, ...]:
-    """The batch shape that all of these go together to."""
+    """The batch shape that all of these broadcast to, or one sentence."""
     try:
         return np.broadcast_shapes(*shapes.values())
     except ValueError:
@@ -125,19 +149,20 @@ def common_batch(shapes: Mapping[str, tuple[int, ...]]) -> tuple[int, ...]:
         raise ValueError(f"inverse_kinematics: batch shapes do not go together: {text}") from None
 
 
-def _joined(parts: Mapping[str, Any]) -> Any:
-    """One row (…, n) of the rows of all frames."""
+def _joined(parts: Mapping[str, Array]) -> Array:
+    """The arrays (…, n) of all frames, joined along the last axis."""
     if any(map(is_traced, parts.values())):
         return np.concatenate(list(parts.values()))
     batch = common_batch({name: x.shape[:-1] for name, x in parts.items()})
-    whole = (np.broadcast_to(x, (*batch, x.shape[-1])) for x in parts.values())
-    return np.concatenate([*whole], -1)
+    whole = [np.broadcast_to(x, (*batch, x.shape[-1])) for x in parts.values()]
+    return np.concatenate(whole, -1)
 
 
-def _rows(name: str, rows: Any, whole: bool) -> Rows:
-    """The rows that count; of a position alone the linear ones."""
+def _rows(name: str, rows: RowsLike | None, has_rotation: bool) -> Rows:
+    """The rows of a frame that count: by default all, or the linear ones if the target is a
+    position."""
     if rows is None:
-        return ROWS["pose" if whole else "position"]
+        return ROWS["pose" if has_rotation else "position"]
     if isinstance(rows, str):
         if rows not in ROWS:
             raise ValueError(f"rows[{name!r}] is {rows!r}, not one of {', '.join(ROWS)}")
@@ -149,15 +174,16 @@ def _rows(name: str, rows: Any, whole: bool) -> Rows:
                 f"rows[{name!r}] is {rows!r}, needs six truth values [angular; linear], some true"
             )
         chosen = tuple(bool(x) for x in given)
-    if any(chosen[:3]) and not whole:
+    if any(chosen[:3]) and not has_rotation:
         raise ValueError(f"targets[{name!r}] is a position alone, but its rows ask for a rotation")
     return chosen
 
 
-def _weight(name: str, weight: Any) -> Any:
-    """Six weights (…, 6) of a frame, from a number or six."""
+def _weight(name: str, weight: ArrayLike) -> Annotated[Array, "6"]:
+    """The weights of the six rows of a frame, which are given as one number or as six."""
     if is_traced(weight):
-        return weight * np.ones(6)
+        traced: Any = weight
+        return traced * np.ones(6)
     array = as_numbers(f"weights[{name!r}]", weight).astype(float)
     if array.ndim and array.shape[-1] != 6:
         raise ValueError(f"weights[{name!r}] has shape {array.shape}, needs a number or (..., 6)")
@@ -169,10 +195,9 @@ def _weight(name: str, weight: Any) -> Any:
     return array * np.ones(6)
 
 
-def _placed(name: str, pose: Any) -> tuple[Any, bool]:
-    """A target as (…, 12), and whether it has a rotation."""
-    if isinstance(pose, Transform):
-        pose = pose.matrix
+def _flat_target(name: str, target: Target) -> tuple[Annotated[Array, "12"], bool]:
+    """A target as its rotation row by row and its position; and whether it has a rotation."""
+    pose = target.matrix if isinstance(target, Transform) else target
     traced = is_traced(pose)
     x = np.asanyarray(pose) if traced else as_numbers(f"targets[{name!r}]", pose).astype(float)
     if not traced and not np.isfinite(x).all():
@@ -198,7 +223,8 @@ def _placed(name: str, pose: Any) -> tuple[Any, bool]:
     return flat, x.shape[-1] != 3
 
 
-def _check_rigid(name: str, X: np.ndarray) -> None:
+def _check_rigid(name: str, X: Array) -> None:
+    """Refuse homogeneous matrices (…, 4, 4) that are no rigid poses."""
     R = X[..., :3, :3]
     off = np.abs(R @ np.swapaxes(R, -1, -2) - np.eye(3)).max(initial=0.0)
     if off > ORTHOGONAL or (np.linalg.det(R) < 0.0).any():

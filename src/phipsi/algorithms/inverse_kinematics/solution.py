@@ -3,37 +3,58 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
 from phipsi.algorithms.inverse_kinematics.problem import Problem, Rows
-from phipsi.model import Robot
-from phipsi.sweeps import forest, local, total
+from phipsi.model import Hinge, Robot
+from phipsi.sweeps import Record, forest, local, total
+from phipsi.typing import Array, Configuration, Scalar, Vector3
 
 SHOWN = 5
-"""Rows of a batch that a report tells of."""
+"""The most rows of a batch that a report describes."""
 
 
 class Found(NamedTuple):
-    """Configurations q (…, nq); whether all targets are reached, (…); what is missed of each in
-    position [m] and in rotation [rad], (…, nf); the iterations that it took, (…)."""
+    """The fields of a `Solution`."""
 
-    q: Any
-    reached: Any
-    position_error: Any
-    rotation_error: Any
-    iterations: Any
+    q: Configuration
+    """(…, nq): configurations."""
+    reached: Scalar
+    """(…): whether all targets are reached; inside a program 1 or 0."""
+    position_error: Annotated[Array, "nf"]
+    """(…, nf): distance of each frame from its target [m]."""
+    rotation_error: Annotated[Array, "nf"]
+    """(…, nf): angle between each frame and its target [rad]."""
+    iterations: Scalar
+    """(…): iterations of all starts together."""
 
 
 class Solution(Found):
-    """What `inverse_kinematics` found: `q` (…, nq), `reached` (…), `position_error` (…, nf) [m],
-    `rotation_error` (…, nf) [rad], `iterations` (…) of all starts together."""
+    """What `inverse_kinematics` found.
+
+    `q` (…, nq) are configurations; `reached` (…) says whether all targets are reached;
+    `position_error` (…, nf) [m] and `rotation_error` (…, nf) [rad] are the errors of each frame in
+    the rows that count; `iterations` (…) are those of all starts together.
+    """
 
     problem: Problem | None = None
+    """What was solved; None inside a program."""
 
     def report(self) -> str:
-        """What was reached and what was not, a sentence for each frame that misses its target."""
+        """What was reached: one sentence for each frame that misses its target, with the reason.
+
+        Returns
+        -------
+        str
+            Sentences, one a line.
+
+        Raises
+        ------
+        ValueError
+            If the solution was made inside a program.
+        """
         if self.problem is None:
             raise ValueError(
                 "report: only a Solution that inverse_kinematics returned outside a program has one"
@@ -51,57 +72,62 @@ class Solution(Found):
             lines.append(f"And {len(failed) - SHOWN} rows more.")
         return "\n".join(lines)
 
-    def _misses(self, i: tuple[int, ...], asked: Problem) -> Iterator[str]:
-        goals = np.broadcast_to(asked.targets, (*np.shape(self.reached), asked.targets.shape[-1]))
-        for n, (name, rows) in enumerate(asked.tasks):
+    def _misses(self, i: tuple[int, ...], problem: Problem) -> Iterator[str]:
+        """A sentence for each frame that misses its target in row i."""
+        goals = np.broadcast_to(
+            problem.targets, (*np.shape(self.reached), problem.targets.shape[-1])
+        )
+        for n, (name, rows) in enumerate(problem.tasks):
             far, turn = float(self.position_error[i][n]), float(self.rotation_error[i][n])
-            if max(far, turn) > asked.tolerance:
+            if max(far, turn) > problem.tolerance:
                 parts = [f"{far:.3g} m"] * any(rows[3:]) + [f"{turn:.3g} rad"] * any(rows[:3])
                 text = f"{name!r} misses its target by {' and '.join(parts)}"
                 at = goals[i][12 * n + 9 : 12 * n + 12]
-                yield text + _why(asked, name, rows, at, self.q[i]) + "."
+                yield text + _why(problem, name, rows, at, self.q[i]) + "."
 
 
-def _why(asked: Problem, name: str, rows: Rows, at: Any, q: Any) -> str:
-    own = asked.robot.frame(name).body
-    base, length = reach(asked.robot, name, asked.limits)
+def _why(problem: Problem, name: str, rows: Rows, at: Vector3, q: Configuration) -> str:
+    """The rest of the sentence: why the frame `name` misses its target, whose position is `at`."""
+    own = problem.robot.frame(name).body
+    base, length = reach(problem.robot, name, problem.limits)
     distance = float(np.linalg.norm(at - base))
     if all(rows[3:]) and distance > length:
         return (
             f": it is out of reach, {distance:.3g} m from the base of the arm, from where the "
             f"frame can reach at most {length:.3g} m"
         )
-    stuck = _at_limits(asked.robot, name, q) if asked.limits else []
+    stuck = _at_limits(problem.robot, name, q) if problem.limits else []
     if stuck:
         return f"; at a limit: {', '.join(stuck)}"
-    root = asked.robot.root
-    near = [n for n, _ in asked.tasks if root(asked.robot.frame(n).body) == root(own)]
+    root = problem.robot.root
+    near = [n for n, _ in problem.tasks if root(problem.robot.frame(n).body) == root(own)]
     hint = "other targets may contend with it" if len(near) > 1 else "try other q0 or restarts="
     return f"; no joint on the way to it stands at a limit; {hint}"
 
 
-def _at_limits(robot: Robot, frame: str, q: Any) -> list[str]:
-    """The hinges on the way to a frame that stand at a limit."""
+def _at_limits(robot: Robot, frame: str, q: Configuration) -> list[str]:
+    """The names of the hinges between the world and a frame that are at a limit."""
     x = forest(robot, q).chain(robot.body_index(robot.frame(frame).body))
     near = 1e-9
 
-    def stands(k: Any) -> dict[str, Any]:
+    def name_if_at_limit(k: Record) -> dict[str, Any]:
         """q at its lower or upper limit"""
         own = np.asarray(k.q, float)
         at = (own <= np.asarray(k.hinge.lower) + near) | (own >= np.asarray(k.hinge.upper) - near)
         return {"at": [k.hinge.name] if at.any() else []}
 
-    return total(local(stands, x), "at", [])
+    return total(local(name_if_at_limit, x), "at", [])
 
 
-def reach(robot: Robot, frame: str, limits: bool) -> tuple[np.ndarray, float]:
-    """Where the base of the arm to a frame is on the world, and how far from there the frame can
-    be at most [m]: the sum of all links, of slides and of the frame's own offset."""
+def reach(robot: Robot, frame: str, limits: bool) -> tuple[Vector3, float]:
+    """The position of the base of the arm that carries a frame, in the world, and the largest
+    distance of the frame from there [m]: the lengths of all links, the travel of slides and the
+    frame's own offset, summed."""
     fixed = robot.frame(frame)
     x = forest(robot, robot.neutral()).chain(robot.body_index(fixed.body))
     base = np.array(x.roots[0].hinge.placement.position, float)
 
-    def link(k: Any) -> dict[str, Any]:
+    def link(k: Record) -> dict[str, Any]:
         """|l| + travel"""
         return {"length": _norm(k.hinge.placement.position) + _travel(k.hinge, limits)}
 
@@ -109,12 +135,13 @@ def reach(robot: Robot, frame: str, limits: bool) -> tuple[np.ndarray, float]:
     return base, total(local(link, x), "length", 0.0) + offset
 
 
-def _norm(x: Any) -> float:
+def _norm(x: Array) -> float:
+    """The Euclidean length of a vector of numbers."""
     return float(np.linalg.norm(np.asarray(x, float)))
 
 
-def _travel(h: Any, limits: bool) -> float:
-    """How far a hinge can move the origin of its child [m]."""
+def _travel(h: Hinge, limits: bool) -> float:
+    """The largest distance by which a hinge can move the origin of its child [m]."""
     if h.kind.name == "free":
         return np.inf
     pitch = abs(h.pitch) if h.kind.name == "helical" else 0.0

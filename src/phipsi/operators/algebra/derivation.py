@@ -1,6 +1,6 @@
-"""Derivations: equal forms of an expression, each with the reason that makes it equal to the last.
+"""Derivations: equal forms of an expression, each with the reason why it equals the one before.
 
-Generic in what is derived, so that this file lies below the expressions.
+Generic in the type of expressions, so that this file does not import them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ CONDITIONS: Mapping[Condition, str] = {
     "one freedom": "every hinge has one freedom, about or along an axis fixed in its child",
     "no loads": "no gravity and no external forces act, which C, C_ν and C_ξ contain",
 }
-"""What an identity may need, in words."""
+"""The conditions under which identities hold, in words."""
 
 X = TypeVar("X")
 X_co = TypeVar("X_co", covariant=True)
@@ -29,22 +29,24 @@ class Equal(Protocol[X_co]):
 
     @property
     def left(self) -> X_co:
-        """One side."""
+        """The left side."""
         ...
 
     @property
     def right(self) -> X_co:
-        """The other."""
+        """The right side."""
         ...
 
 
 @dataclass(frozen=True)
 class Step(Generic[X]):
-    """An expression equal to the one before, and why."""
+    """An expression equal to the one before, and the reason."""
 
     expression: X
     name: str
+    """The name of the identity or operation."""
     source: str = ""
+    """Where the identity was printed."""
     identity: Equal[X] | None = None
 
     def __str__(self) -> str:
@@ -55,7 +57,7 @@ class Step(Generic[X]):
 
 @dataclass(frozen=True)
 class Derivation(Generic[X]):
-    """An expression, the steps that simplify it, and what they take for granted."""
+    """An expression, the steps that simplify it, and the conditions that they need."""
 
     expression: X
     steps: tuple[Step[X], ...]
@@ -63,12 +65,12 @@ class Derivation(Generic[X]):
 
     @property
     def result(self) -> X:
-        """The last step."""
+        """The expression after the last step."""
         return self.steps[-1].expression if self.steps else self.expression
 
     @property
     def forms(self) -> tuple[X, ...]:
-        """All expressions on the way: they are equal."""
+        """The expression and its form after each step, without repetitions: all are equal."""
         return tuple(dict.fromkeys([self.expression, *(s.expression for s in self.steps)]))
 
     def _repr_markdown_(self) -> str:

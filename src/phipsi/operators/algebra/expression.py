@@ -1,20 +1,20 @@
-"""Expressions of operators: what they are made of, and the algebra that needs no identity.
+"""Expressions of operators: their classes, and the algebra that needs no identity.
 
-A closed set: `Leaf` (a symbol), `Adjoint` and `Inverse` of one, `Sum` (with numbers), `Product`,
-`IdentityOperator`, `ZeroOperator`, `LogDet`. Expressions are hash-consed: equal ones are the same
-object. They are built by `@`, `+`, `−`, numbers, `.T`, `.inv`, `** 0.5`; adjoints are carried down
-to the symbols.
+The classes are a closed set: `Leaf` (a symbol), `Adjoint` of a symbol, `Inverse`, `Sum` (with
+numbers), `Product`, `IdentityOperator`, `ZeroOperator`, `LogDet`. Expressions are hash-consed:
+equal ones are the same object. They are built by `@`, `+`, `−`, numbers, `.T`, `.inv`, `** 0.5`;
+the adjoint of a sum or product is expanded to adjoints of symbols.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from fractions import Fraction
 from functools import lru_cache
 from math import isfinite
 from numbers import Integral, Rational, Real
 from threading import Lock
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, Self, TypeAlias, overload
 from weakref import WeakValueDictionary
 
 from phipsi.operators.algebra.notation import ASCII, LATEX, UNICODE, Notation
@@ -22,27 +22,54 @@ from phipsi.operators.algebra.spaces import SCALARS, Space, SpaceError
 from phipsi.operators.algebra.symbol import Symbol
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from phipsi.model import Robot
-    from phipsi.operators.algebra.derivation import Derivation
+    from phipsi.operators.algebra.derivation import Condition, Derivation
     from phipsi.operators.algebra.linear_operator import LinearOperator
-    from phipsi.operators.algebra.services import Document, Services
+    from phipsi.operators.algebra.services import Document, Language, Services
     from phipsi.programs import Program
+    from phipsi.typing import (
+        Array,
+        ArrayLike,
+        ConfigurationLike,
+        ExternalForces,
+        JointVectorLike,
+        MaskLike,
+    )
+
+    Number: TypeAlias = float | Fraction | np.number[Any]
 
 _LOCK = Lock()
 
+Terms = tuple[tuple[Fraction, "Expression"], ...]
+"""A sum as pairs (number, term)."""
+
 
 class Expression:
-    """An operator from `domain` to `codomain`; a vector is one from the numbers."""
+    """An operator from `domain` to `codomain`; a vector is an operator on the space of one number.
+
+    Expressions belong to no robot. They are written with the symbols of `phipsi.operators` and the
+    operations `@`, `+`, `-`, `.T` (adjoint), `.inv`, `.logdet`, whole powers, and multiplication
+    and division by numbers. `simplify` brings them to a normal form, `explain` describes the
+    recursion that computes them, `on`, `evaluate` and `program` run it on a robot in O(N).
+
+    >>> from phipsi.operators import H, K, psi
+    >>> (H @ psi @ K).T is K.T @ psi.T @ H.T
+    True
+    """
 
     codomain: Space
+    """The space of what it gives."""
     domain: Space
+    """The space of what it takes."""
     _key: Any
     _adjoint: Expression | None
     size: int
-    """How many symbols and operations it is made of."""
+    """The number of symbols and operations in it."""
     stars: int
-    """How many symbols in it are adjoint."""
-    _known: ClassVar[WeakValueDictionary[Any, Expression]] = WeakValueDictionary()
+    """The number of adjoint symbols in it."""
+    _known: ClassVar[WeakValueDictionary[Hashable, Any]] = WeakValueDictionary()
 
     leaves: frozenset[Leaf]
     """The symbols in it."""
@@ -50,11 +77,11 @@ class Expression:
     __slots__ = (
         "__weakref__", "_adjoint", "_key", "codomain", "domain", "leaves", "size", "stars",
     )  # fmt: skip
-    __array_ufunc__ = None  # arrays on the left leave the operation to us
+    __array_ufunc__ = None  # NumPy leaves array @ expression to __rmatmul__
 
     @classmethod
-    def _made(cls, key: Any, codomain: Space, domain: Space, **fields: Any) -> Any:
-        """The one expression of this class with this key, whichever thread asks first."""
+    def _made(cls, key: Hashable, codomain: Space, domain: Space, **fields: object) -> Self:
+        """The only expression of this class with this key; safe to call from several threads."""
         whole = (cls, key)
         found = cls._known.get(whole)
         if found is None:
@@ -70,10 +97,10 @@ class Expression:
                 found = cls._known.setdefault(whole, new)
         return found
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         raise NotImplementedError
 
-    def __deepcopy__(self, memo: Any) -> Expression:
+    def __deepcopy__(self, memo: dict[int, object]) -> Expression:
         return self
 
     # ---- algebra -------------------------------------------------------------------------------
@@ -82,57 +109,57 @@ class Expression:
     def T(self) -> Expression:
         """The adjoint: the transposed matrix."""
         if self._adjoint is None:
-            self._adjoint = self._turned()
+            self._adjoint = self._make_adjoint()
         return self._adjoint
 
-    def _turned(self) -> Expression:
+    def _make_adjoint(self) -> Expression:
         raise NotImplementedError
 
     @property
     def inv(self) -> Expression:
-        """The inverse."""
+        """The inverse; a `SpaceError` if domain and codomain differ in size."""
         return inverse(self)
 
     @property
     def logdet(self) -> Expression:
-        """log det, a number."""
+        """The logarithm of the determinant, a number."""
         return LogDet.of(self)
 
-    def __matmul__(self, other: Any) -> Expression:
+    def __matmul__(self, other: Expression) -> Expression:
         return product([self, _operand(self, other)])
 
-    def __rmatmul__(self, other: Any) -> Expression:
+    def __rmatmul__(self, other: object) -> NoReturn:
         raise TypeError(f"an array times {self}: {_HINT}")
 
-    def __add__(self, other: Any) -> Expression:
+    def __add__(self, other: Expression) -> Expression:
         return add([(Fraction(1), self), (Fraction(1), _operand(self, other))])
 
-    def __sub__(self, other: Any) -> Expression:
+    def __sub__(self, other: Expression) -> Expression:
         return add([(Fraction(1), self), (Fraction(-1), _operand(self, other))])
 
     def __neg__(self) -> Expression:
         return add([(Fraction(-1), self)])
 
-    def __mul__(self, number: Any) -> Expression:
+    def __mul__(self, number: Number) -> Expression:
         if isinstance(number, Expression):
             raise TypeError(f"{self} * {number}: products of operators are written with @")
         return add([(_number(number), self)])
 
     __rmul__ = __mul__
 
-    def __truediv__(self, number: Any) -> Expression:
+    def __truediv__(self, number: Number) -> Expression:
         divisor = _number(number)
         if not divisor:
             raise ZeroDivisionError(f"{self} / 0")
         return add([(1 / divisor, self)])
 
-    def __radd__(self, other: Any) -> Expression:
+    def __radd__(self, other: Expression | int) -> Expression:
         return _operand(self, other) + self if other != 0 else self
 
-    def __rsub__(self, other: Any) -> Expression:
+    def __rsub__(self, other: Expression) -> Expression:
         return _operand(self, other) - self
 
-    def __pow__(self, power: Any) -> Expression:
+    def __pow__(self, power: Number) -> Expression:
         whole = int(power) if isinstance(power, Integral) else 0
         if whole:
             return product([self if whole > 0 else self.inv] * abs(whole))
@@ -144,8 +171,8 @@ class Expression:
     # ---- parts ---------------------------------------------------------------------------------
 
     @property
-    def terms(self) -> tuple[tuple[Fraction, Expression], ...]:
-        """The expression as a sum: (number, term)."""
+    def terms(self) -> Terms:
+        """The expression as a sum: pairs (number, term)."""
         return ((Fraction(1), self),)
 
     @property
@@ -155,23 +182,34 @@ class Expression:
 
     @property
     def parts(self) -> tuple[Expression, ...]:
-        """The expressions it is made of."""
+        """The expressions that it is directly made of."""
         return ()
 
     def replaced(self, what: Mapping[Expression, Expression]) -> Expression:
-        """The same expression with symbols (and their adjoints) replaced."""
+        """The same expression with symbols, and their adjoints, replaced.
+
+        Parameters
+        ----------
+        what
+            {symbol: its replacement}, which has the same domain and codomain.
+
+        Returns
+        -------
+        Expression
+            The new expression.
+        """
         raise NotImplementedError
 
     # ---- writing -------------------------------------------------------------------------------
 
     @property
     def ascii(self) -> str:
-        """In Python's notation: H @ phi.T."""
+        """The text in Python's notation: H @ phi.T."""
         return written(self, ASCII)
 
     @property
     def latex(self) -> str:
-        """In LaTeX."""
+        """The text in LaTeX."""
         return written(self, LATEX)
 
     def __str__(self) -> str:
@@ -184,75 +222,215 @@ class Expression:
         return f"$\\displaystyle {self.latex}$"
 
     def as_whole(self, how: Notation) -> str:
-        """The expression by itself."""
+        """The text of the expression by itself.
+
+        Parameters
+        ----------
+        how
+            The notation.
+
+        Returns
+        -------
+        str
+            The text, without brackets around it.
+        """
         return how.times.join(factor.as_factor(how) for factor in self.factors)
 
     def as_factor(self, how: Notation) -> str:
-        """The expression as a part of a product; the adjoint is taken of the bracket where that
-        leaves fewer stars."""
+        """The text of the expression as a factor of a product.
+
+        A sum is written as the adjoint of a bracket where that leaves fewer stars.
+
+        Parameters
+        ----------
+        how
+            The notation.
+
+        Returns
+        -------
+        str
+            The text, with brackets where a factor needs them.
+        """
         if self.has_more_stars:
             return how.bracketed(written(self.T, how)) + how.adjoint
         return how.bracketed(written(self, how))
 
     @property
     def has_more_stars(self) -> bool:
-        """Has it more stars than its adjoint?"""
+        """Whether it has more stars than its adjoint."""
         return self.stars > self.T.stars
 
-    # ---- what the packages above the algebra do with an expression -----------------------------
+    # ---- methods that the packages above the algebra implement ---------------------------------
 
     services: ClassVar[Services[Expression]]
-    """Set by `phipsi.operators`."""
+    """The implementations; `phipsi.operators` sets them."""
 
     @overload
     def simplify(
-        self, *, trace: Literal[False] = False, assume: Iterable[str] = ()
+        self, *, trace: Literal[False] = False, assume: Condition | Iterable[Condition] = ()
     ) -> Expression: ...
     @overload
     def simplify(
-        self, *, trace: Literal[True], assume: Iterable[str] = ()
+        self, *, trace: Literal[True], assume: Condition | Iterable[Condition] = ()
     ) -> Derivation[Expression]: ...
     def simplify(
-        self, *, trace: bool = False, assume: Iterable[str] = ()
+        self, *, trace: bool = False, assume: Condition | Iterable[Condition] = ()
     ) -> Expression | Derivation[Expression]:
-        """The normal form by the identities of the papers; with `trace` the whole `Derivation`.
+        """The normal form by the identities of the papers; with `trace` the whole derivation.
 
-        `assume` names what may be taken for granted: "no armature", "serial", "free base". What
-        else a result that has lost an inverse takes for granted is in `Derivation.needs`; without
-        `trace`, a `ConditionWarning` says it.
+        A condition that was not assumed is used only to remove an inverse that would remain
+        otherwise. It is then in `Derivation.needs`; without `trace`, a `ConditionWarning` tells it.
+
+        Parameters
+        ----------
+        trace
+            Return every step instead of the result alone.
+        assume
+            Conditions that may be taken for granted: "no armature", "serial", "free base", …
+            (`algebra.derivation.CONDITIONS`).
+
+        Returns
+        -------
+        Expression or Derivation
+            The normal form, or with `trace` the steps that lead to it.
+
+        Raises
+        ------
+        ValueError
+            If a condition is not known.
         """
         derivation = self.services.derive(self, assume, warn=not trace)
         return derivation if trace else derivation.result
 
     def explain(
-        self, robot: Robot | None = None, *, language: str = "dynamics", active: Any = None
+        self,
+        robot: Robot | None = None,
+        *,
+        language: Language = "dynamics",
+        active: MaskLike | None = None,
     ) -> Document:
-        """The derivation, the recursion, the meaning of each symbol and the cost; see `explain`."""
+        """The derivation, the recursion, the meaning of each symbol and the cost, as a text.
+
+        Parameters
+        ----------
+        robot : optional
+            A robot, for which the exact number of operations is added.
+        language
+            "dynamics", or "estimation", which reads the bodies as stations of a Kalman filter.
+        active : (nv,) or names of hinges, optional
+            Which joints of the robot are active, for operators of passive arms.
+
+        Returns
+        -------
+        Document
+            The explanation, as `text` (also `str`), `markdown` or `latex`.
+
+        Raises
+        ------
+        ValueError
+            If the language is not known, or `active` is given without a robot.
+        """
         return self.services.explain(self, robot, language=language, active=active)
 
     def on(
-        self, robot: Robot, q: Any, v: Any = None, *, active: Any = None, dense: bool = False
+        self,
+        robot: Robot,
+        q: ConfigurationLike,
+        v: JointVectorLike | None = None,
+        *,
+        active: MaskLike | None = None,
+        dense: bool = False,
     ) -> LinearOperator:
-        """The operator of a robot at a configuration; see `RobotOperator`."""
+        """The operator of a robot at a configuration: `mass.on(robot, q) @ x`.
+
+        Parameters
+        ----------
+        robot
+            The robot.
+        q : (…, nq)
+            Configuration.
+        v : (…, nv), optional
+            Joint velocities [rad/s or m/s], for operators that depend on the motion.
+        active : (nv,) or names of hinges, optional
+            Which joints are active, for operators of passive arms.
+        dense
+            Form the matrix instead of running the recursion; this also inverts operators whose
+            inverse no identity removes.
+
+        Returns
+        -------
+        LinearOperator
+            The operator, applied by its recursion in O(N) to arrays of any batch shape.
+
+        Raises
+        ------
+        TypeError
+            If the expression is a vector or a number: use `evaluate`.
+        ModelError
+            If the robot has not what the expression or the derivation of its inverse needs.
+        """
         return self.services.on(self, robot, q, v, active=active, dense=dense)
 
-    def program(self, *, given: Iterable[str] = (), active: Any = None) -> Program[Any, Any]:
-        """The `Program` (robot, q[, v], vectors…) that computes it, to be called or compiled; an
-        operator is applied to its last argument, x. `given` names vectors that are passed though
-        they have a definition; `active` says which joints are (truth values)."""
+    def program(
+        self, *, given: Iterable[str] = (), active: Iterable[bool] | None = None
+    ) -> Program[..., Array]:
+        """The `Program` (robot, q[, v], vectors…) that computes it, to be called or compiled.
+
+        An operator is applied to the last argument, x.
+
+        Parameters
+        ----------
+        given
+            Names of vectors that are passed although they have a definition.
+        active : (nv,), optional
+            Which joints are active: a truth value for each.
+
+        Returns
+        -------
+        Program
+            The program; its vectors are passed in the order of their names.
+        """
         return self.services.program(self, given=given, active=active)
 
     def evaluate(
         self,
         robot: Robot,
-        q: Any,
-        v: Any = None,
+        q: ConfigurationLike,
+        v: JointVectorLike | None = None,
         *,
-        active: Any = None,
-        external: Any = None,
-        **vectors: Any,
-    ) -> Any:
-        """The value of a vector or a number: `(mass.inv @ T).evaluate(robot, q, T=tau)`."""
+        active: MaskLike | None = None,
+        external: ExternalForces | None = None,
+        **vectors: ArrayLike,
+    ) -> Array:
+        """The value of a vector or a number: `(mass.inv @ T).evaluate(robot, q, T=tau)`.
+
+        Parameters
+        ----------
+        robot
+            The robot.
+        q : (…, nq)
+            Configuration.
+        v : (…, nv), optional
+            Joint velocities β [rad/s or m/s], if the value depends on the motion.
+        active : (nv,) or names of hinges, optional
+            Which joints are active, for operators of passive arms.
+        external : (…, nb, 6) or {frame: (…, 6)}, optional
+            Forces on the bodies, [moment; force] [N·m, N] in their own frames.
+        **vectors : (…, n), of bodies (…, nb, 6)
+            The other vectors in the expression, by the names of their symbols.
+
+        Returns
+        -------
+        (…, n), of bodies (…, nb, 6), of a number (…)
+            The value.
+
+        Raises
+        ------
+        TypeError
+            If the expression is an operator: use `on`; or if it does not use a given vector.
+        ValueError
+            If a vector, or the joint velocities, are missing.
+        """
         return self.services.evaluate(
             self, robot, q, v, active=active, external=external, **vectors
         )
@@ -260,14 +438,15 @@ class Expression:
 
 @lru_cache(maxsize=1024)  # sums order their terms by text: without a cache this is exponential
 def written(x: Expression, how: Notation) -> str:
-    """An expression in a notation."""
+    """The text of an expression in a notation."""
     return x.as_whole(how)
 
 
 _HINT = "an expression belongs to no robot; give it one first, expression.on(robot, q) @ array"
 
 
-def _operand(left: Expression, other: Any) -> Expression:
+def _operand(left: Expression, other: object) -> Expression:
+    """The other operand, or a `TypeError` that says what to write if it is no expression."""
     if isinstance(other, Expression):
         return other
     hints = {"str": "text is read by phipsi.operators.parse", "ndarray": _HINT, "list": _HINT}
@@ -276,54 +455,57 @@ def _operand(left: Expression, other: Any) -> Expression:
     raise TypeError(f"{left} with a {kind}: {hint}")
 
 
-def _number(x: Any) -> Fraction:
+def _number(x: object) -> Fraction:
+    """A number as a fraction: of a float, the shortest decimal that is written for it."""
     if not isinstance(x, Rational) and not (isinstance(x, Real) and isfinite(x)):
         what = x if isinstance(x, Real) else f"a {type(x).__name__}"
         raise TypeError(f"an operator can be scaled by a finite number, not by {what}")
     return Fraction(x) if isinstance(x, Rational) else Fraction(repr(float(x)))
 
 
-SYMBOLS: dict[str, Symbol[Expression]] = {}
-"""The table of symbols; `symbols` fills it."""
+SYMBOLS: dict[str, Symbol[Expression, Any]] = {}
+"""The table of symbols, by name; `algebra.symbols` fills it."""
 
 
 class Leaf(Expression):
-    """A symbol, for B and J with its frames."""
+    """A symbol as an expression; B, J and the like at their frames."""
 
     __slots__ = ("frames", "symbol")
-    symbol: Symbol[Expression]
+    symbol: Symbol[Expression, Any]
+    """Its row in the table of symbols."""
     frames: tuple[str, ...]
+    """The names of its frames, if it needs some."""
 
     @classmethod
-    def of(cls, symbol: Symbol[Expression], frames: tuple[str, ...] = ()) -> Leaf:
-        """The leaf of a symbol, at frames if it has them."""
+    def of(cls, symbol: Symbol[Expression, Any], frames: tuple[str, ...] = ()) -> Leaf:
+        """The expression of a symbol, at frames if it needs them."""
         spaces = symbol.spaces(frames)
         return cls._made((symbol.name, frames), *spaces, symbol=symbol, frames=frames)
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         return _leaf, (self.symbol.name, self.frames)
 
-    def _turned(self) -> Expression:
+    def _make_adjoint(self) -> Expression:
         return self if self.symbol.symmetric else Adjoint.of(self)
 
     @property
     def definition(self) -> Expression:
-        """What the symbol stands for, in simpler ones."""
+        """The definition of the symbol in simpler ones."""
         return self.symbol.defined(self.frames)
 
     @property
     def meaning(self) -> str:
-        """What it is, in words."""
+        """The meaning of the symbol in words."""
         return self.symbol.meaning
 
     @property
     def root(self) -> Leaf | None:
-        """Its square root, for D."""
+        """The symbol that is its square root (D has one), or None."""
         roots = (Leaf.of(row) for row in SYMBOLS.values() if row.root_of is self)
         return next(roots, None)
 
     def replaced(self, what: Mapping[Expression, Expression]) -> Expression:
-        """What stands for it, or itself."""
+        """Its replacement, or itself."""
         return what.get(self, self)
 
     def as_factor(self, how: Notation) -> str:
@@ -332,7 +514,7 @@ class Leaf(Expression):
 
 
 class Adjoint(Expression):
-    """The adjoint of a symbol that is not its own."""
+    """The adjoint of a symbol that is not symmetric."""
 
     __slots__ = ("leaf",)
     leaf: Leaf
@@ -342,10 +524,10 @@ class Adjoint(Expression):
         """leaf*."""
         return cls._made(leaf, leaf.domain.dual, leaf.codomain.dual, leaf=leaf)
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         return Adjoint.of, (self.leaf,)
 
-    def _turned(self) -> Expression:
+    def _make_adjoint(self) -> Expression:
         return self.leaf
 
     @property
@@ -354,7 +536,7 @@ class Adjoint(Expression):
         return (self.leaf,)
 
     def replaced(self, what: Mapping[Expression, Expression]) -> Expression:
-        """The adjoint of what stands for the symbol."""
+        """The adjoint of the symbol's replacement."""
         return self.leaf.replaced(what).T
 
     def as_factor(self, how: Notation) -> str:
@@ -373,15 +555,15 @@ class Inverse(Expression):
         """inner⁻¹."""
         return cls._made(inner, inner.domain, inner.codomain, inner=inner)
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         return Inverse.of, (self.inner,)
 
-    def _turned(self) -> Expression:
+    def _make_adjoint(self) -> Expression:
         return inverse(self.inner.T)
 
     @property
     def parts(self) -> tuple[Expression, ...]:
-        """What is inverted."""
+        """The inverted expression."""
         return (self.inner,)
 
     def replaced(self, what: Mapping[Expression, Expression]) -> Expression:
@@ -389,7 +571,7 @@ class Inverse(Expression):
         return inverse(self.inner.replaced(what))
 
     def as_factor(self, how: Notation) -> str:
-        """What is inverted, with an exponent."""
+        """The inverted expression, with an exponent."""
         inner = self.inner
         if isinstance(inner, Adjoint):
             return how.raised(inner.leaf.as_factor(how), how.inverse_adjoint)
@@ -410,10 +592,10 @@ class LogDet(Expression):
         _check_square(inner, "determinant")
         return cls._made(inner, SCALARS, SCALARS, inner=inner)
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         return LogDet.of, (self.inner,)
 
-    def _turned(self) -> Expression:
+    def _make_adjoint(self) -> Expression:
         return self
 
     @property
@@ -422,16 +604,16 @@ class LogDet(Expression):
         return (self.inner,)
 
     def replaced(self, what: Mapping[Expression, Expression]) -> Expression:
-        """The same with symbols replaced."""
+        """The log-determinant with symbols replaced."""
         return LogDet.of(self.inner.replaced(what))
 
     def as_factor(self, how: Notation) -> str:
-        """The log-determinant of what is inside."""
+        """The text of the log-determinant."""
         return how.logdet(written(self.inner, how), self.inner.as_factor(how))
 
 
 class Unit(Expression):
-    """What has no symbols: the identity and zero, of a space or of `ANY` that fits."""
+    """The identity or zero: of named spaces, or of `ANY`, which fits every space."""
 
     __slots__ = ()
 
@@ -453,10 +635,10 @@ class IdentityOperator(Unit):
         """The identity of a space."""
         return cls._made(space, space, space)
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         return IdentityOperator.of, (self.domain,)
 
-    def _turned(self) -> Expression:
+    def _make_adjoint(self) -> Expression:
         return IdentityOperator.of(self.domain.dual)
 
     def as_factor(self, how: Notation) -> str:
@@ -474,10 +656,10 @@ class ZeroOperator(Unit):
         """The zero between two spaces."""
         return cls._made((codomain, domain), codomain, domain)
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         return ZeroOperator.of, (self.codomain, self.domain)
 
-    def _turned(self) -> Expression:
+    def _make_adjoint(self) -> Expression:
         return ZeroOperator.of(self.domain.dual, self.codomain.dual)
 
     def as_factor(self, how: Notation) -> str:
@@ -492,14 +674,19 @@ ZERO = ZeroOperator.of(ANY, ANY)
 
 
 class Product(Expression):
-    """Factors, none of them a product, a unit or scaled."""
+    """A product of factors, none of which is a product, a unit or scaled by a number."""
 
     __slots__ = ()
 
-    def __reduce__(self) -> Any:
+    @classmethod
+    def of(cls, factors: tuple[Expression, ...], codomain: Space, domain: Space) -> Product:
+        """The product of such factors; `product` makes it of any."""
+        return cls._made(factors, codomain, domain)
+
+    def __reduce__(self) -> tuple[Any, ...]:
         return product, (self._key,)
 
-    def _turned(self) -> Expression:
+    def _make_adjoint(self) -> Expression:
         return product([factor.T for factor in reversed(self._key)])
 
     @property
@@ -518,19 +705,24 @@ class Product(Expression):
 
 
 class Sum(Expression):
-    """(number, term) pairs, no term a sum; one pair alone is a scaled term."""
+    """A sum of pairs (number, term), where no term is a sum; a single pair is a scaled term."""
 
     __slots__ = ()
 
-    def __reduce__(self) -> Any:
+    @classmethod
+    def of(cls, terms: Terms, codomain: Space, domain: Space) -> Sum:
+        """The sum of such pairs; `add` makes it of any."""
+        return cls._made(terms, codomain, domain)
+
+    def __reduce__(self) -> tuple[Any, ...]:
         return add, (self._key,)
 
-    def _turned(self) -> Expression:
+    def _make_adjoint(self) -> Expression:
         return add([(c, term.T) for c, term in self._key])
 
     @property
-    def terms(self) -> tuple[tuple[Fraction, Expression], ...]:
-        """The terms."""
+    def terms(self) -> Terms:
+        """The terms, as pairs (number, term)."""
         return self._key
 
     @property
@@ -539,7 +731,7 @@ class Sum(Expression):
         return tuple(term for _, term in self._key)
 
     def replaced(self, what: Mapping[Expression, Expression]) -> Expression:
-        """The sum with symbols replaced; its identity may become one of another space."""
+        """The sum with symbols replaced; its identity may become that of another space."""
         one = IDENTITY if len(self._key) > 1 else self._key[0][1]
         return add(
             [
@@ -549,7 +741,7 @@ class Sum(Expression):
         )
 
     def as_whole(self, how: Notation) -> str:
-        """The terms, added; an identity among others needs no space."""
+        """The text of the sum; an identity beside other terms is written without its space."""
         alone = len(self._key) == 1
         return how.sum(
             (c, written(x, how) if alone or not isinstance(x, IdentityOperator) else "I")
@@ -558,7 +750,7 @@ class Sum(Expression):
 
 
 def product(factors: Iterable[Expression]) -> Expression:
-    """The product of operators, or a `SpaceError` that names the two spaces that do not meet."""
+    """The product of operators, or a `SpaceError` that names the two spaces that differ."""
     number, flat = Fraction(1), list[Expression]()
     before: Expression = IDENTITY
     for factor in factors:
@@ -578,12 +770,12 @@ def product(factors: Iterable[Expression]) -> Expression:
         return ZeroOperator.of(codomain, domain)
     kept = [x for x in flat if not isinstance(x, IdentityOperator)]
     if len(kept) > 1:
-        return _scaled(number, Product._made(tuple(kept), codomain, domain))
+        return _scaled(number, Product.of(tuple(kept), codomain, domain))
     return _scaled(number, kept[0] if kept else IdentityOperator.of(codomain))
 
 
 def add(terms: Iterable[tuple[Fraction, Expression]]) -> Expression:
-    """The sum of scaled operators, or a `SpaceError` that names what does not fit."""
+    """The sum of scaled operators, or a `SpaceError` that names two terms of different spaces."""
     flat = [(c * d, x) for c, term in terms for d, x in term.terms]
     known = next((x for _, x in flat if ANY not in (x.codomain, x.domain)), None)
     codomain, domain = (ANY, ANY) if known is None else (known.codomain, known.domain)
@@ -608,11 +800,11 @@ def add(terms: Iterable[tuple[Fraction, Expression]]) -> Expression:
         return ZeroOperator.of(codomain, domain)
     if len(pairs) == 1:
         return _scaled(*pairs[0])
-    return Sum._made(tuple(sorted(pairs, key=_order)), codomain, domain)
+    return Sum.of(tuple(sorted(pairs, key=_order)), codomain, domain)
 
 
 def inverse(x: Expression) -> Expression:
-    """The inverse, which only operators between spaces of the same size have."""
+    """The inverse, or a `SpaceError` if domain and codomain differ in size."""
     if isinstance(x, Inverse):
         return x.inner
     if isinstance(x, IdentityOperator):
@@ -627,12 +819,12 @@ def inverse(x: Expression) -> Expression:
 
 
 def _leaf(name: str, frames: tuple[str, ...]) -> Leaf:
-    """The leaf of a symbol by name, as pickles have it."""
+    """The leaf of a symbol by name; pickles call this."""
     return Leaf.of(SYMBOLS[name], frames)
 
 
 def walk(x: Expression) -> Iterator[Expression]:
-    """An expression and all it is made of, each part once."""
+    """An expression and all parts of it, directly or indirectly, each once."""
     waiting, seen = [x], {x}
     while waiting:
         part = waiting.pop()
@@ -647,10 +839,11 @@ def _scaled(c: Fraction, x: Expression) -> Expression:
         return ZeroOperator.of(x.codomain, x.domain)
     if c == 1 or isinstance(x, ZeroOperator):
         return x
-    return add([(c, x)]) if isinstance(x, Sum) else Sum._made(((c, x),), x.codomain, x.domain)
+    return add([(c, x)]) if isinstance(x, Sum) else Sum.of(((c, x),), x.codomain, x.domain)
 
 
 def _meet(a: Space, b: Space) -> bool:
+    """Whether two spaces are the same, or one of them is not determined yet."""
     return ANY in (a, b) or a == b
 
 
@@ -661,8 +854,8 @@ def _check_square(x: Expression, what: str) -> None:
         )
 
 
-def _order(pair: tuple[Fraction, Expression]) -> Any:
-    """Positive terms first, those with armature last, short ones before long ones."""
+def _order(pair: tuple[Fraction, Expression]) -> tuple[bool, bool, int, str]:
+    """A sort key: positive terms first, those with armature last, short ones before long ones."""
     c, x = pair
     last = any(leaf.symbol.written_last for leaf in x.leaves)
     return (c < 0, last, 0 if isinstance(x, IdentityOperator) else x.size, x.ascii)

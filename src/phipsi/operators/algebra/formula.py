@@ -1,9 +1,9 @@
 r"""Formulas as trees, written in Unicode with blanks between factors, and in LaTeX.
 
-A closed set: `Name`, `Operator` (an expression of the algebra), `Product`, `Sum`, `Sigma` (a sum
-over bodies), `Applied` (a function of a formula), `Power` (adjoint and inverse), `Equality`.
-Formulas are built by `@`, `+`, `−`, `.T`, `.inv`; `z[c]` is z of body c. They are of one body, so
-that they have no spaces, and nothing in them is simplified.
+The classes are a closed set: `Name`, `Operator` (an expression of the algebra), `Product`, `Sum`,
+`Sigma` (a sum over bodies), `Applied` (a function of a formula), `Power` (adjoint and inverse),
+`Equality`. Formulas are built by `@`, `+`, `−`, `.T`, `.inv`; `z[c]` is z of body c. A formula
+holds for one body: it has no domain and codomain, and nothing in it is simplified.
 
 >>> z, phi, c = Name("z", "z"), Name("φ", r"\phi"), "c"
 >>> x = Equality(z, Name("u", "u") + Sigma(c, phi[c] @ z.plussed[c]))
@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any
 
 from phipsi.operators.algebra.expression import (
     Adjoint,
@@ -31,7 +32,7 @@ from phipsi.operators.algebra.notation import LATEX, UNICODE, Notation
 from phipsi.operators.algebra.symbol import Symbol
 
 Terms = tuple[tuple[Fraction, "Formula"], ...]
-"""Numbers, and what they scale."""
+"""A sum as pairs (number, term)."""
 
 
 class Formula:
@@ -61,7 +62,7 @@ class Formula:
 
     @property
     def parts(self) -> tuple[Formula, ...]:
-        """The formulas it is made of, in the order in which they are written."""
+        """The formulas that it is directly made of, in the order in which they are written."""
         return ()
 
     @property
@@ -72,7 +73,7 @@ class Formula:
 
     @property
     def latex(self) -> str:
-        """As LaTeX writes it."""
+        """The text in LaTeX."""
         return _LATEX.text(self)
 
     def __str__(self) -> str:
@@ -81,16 +82,19 @@ class Formula:
 
 @dataclass(frozen=True)
 class Name(Formula):
-    """A name (or a numeral), with a number from 1, a plus sign, and the body it is of."""
+    """A name (or a numeral), with an optional number, plus sign and body."""
 
     letter: str
     tex: str
+    """The letter in LaTeX."""
     number: int = 0
+    """A number that tells names with the same letter apart, from 1; 0 for none."""
     plus: bool = False
     index: str = ""
+    """The body that the name belongs to: c, p, …"""
 
     @classmethod
-    def of(cls, row: Symbol[Expression]) -> Name:
+    def of(cls, row: Symbol[Expression, Any]) -> Name:
         """The name of a symbol, without frames."""
         plus = row.unicode.endswith("⁺")
         return cls(row.unicode.removesuffix("⁺"), row.latex.removesuffix("^{+}"), plus=plus)
@@ -129,8 +133,7 @@ IDENTITY = Name("I", "I")
 
 
 def _symbols(x: Expression) -> Iterator[Name]:
-    """The symbols of an expression as a notation writes it: adjoints of what is in brackets after
-    them."""
+    """The names of the symbols in an expression, in the order in which a notation writes them."""
     for part in (part for _, term in x.terms for part in term.factors):
         if isinstance(part, Leaf):
             yield Name.of(part.symbol)
@@ -169,7 +172,7 @@ class Sum(Formula):
 
 @dataclass(frozen=True)
 class Sigma(Formula):
-    """Σ over the bodies that an index stands for: c for children, k for all."""
+    """A sum over bodies: the children of a body (index c), or all (index k)."""
 
     index: str
     term: Formula
@@ -182,7 +185,7 @@ class Sigma(Formula):
 
 @dataclass(frozen=True)
 class Applied(Formula):
-    """A function of a formula: ad(V)."""
+    """A function applied to a formula: ad(V)."""
 
     function: Name
     argument: Formula
@@ -255,11 +258,12 @@ def renamed(x: Formula, new: Callable[[Name], Name]) -> Formula:
             return replace(x, base=renamed(base, new))
         case Equality(left, right):
             return Equality(renamed(left, new), renamed(right, new))
-    return x
+        case _:
+            return x
 
 
 def walk(x: Formula) -> Iterator[Formula]:
-    """A formula and all it is made of."""
+    """A formula and all parts of it, directly or indirectly."""
     yield x
     for part in x.parts:
         yield from walk(part)
@@ -272,13 +276,13 @@ DIGITS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 
 @dataclass(frozen=True)
 class _Printer:
-    """A formula in Unicode."""
+    """Writes formulas in Unicode."""
 
     notation: Notation
     """How operators, signs and powers are written."""
 
     def text(self, x: Formula) -> str:
-        """The formula."""
+        """The text of a formula."""
         match x:
             case Name():
                 return self.name(x)
@@ -296,16 +300,17 @@ class _Printer:
                 return self.power(base, inverse, adjoint)
             case Equality(left, right):
                 return f"{self.text(left)} = {self.text(right)}"
-        raise AssertionError(x)
+            case _:
+                raise AssertionError(x)
 
     def factor(self, x: Formula) -> str:
-        """A part of a product."""
+        """The text of a factor of a product."""
         if isinstance(x, Operator):
             return x.expression.as_factor(self.notation)
         return self.text(x).join(self.notation.brackets) if isinstance(x, Sum) else self.text(x)
 
     def sum(self, terms: Terms) -> str:
-        """Terms with their signs and numbers."""
+        """The text of terms with their signs and numbers."""
         out = ""
         for c, x in terms:
             sign = self.notation.minus if c < 0 else "+" if out else ""
@@ -315,7 +320,7 @@ class _Printer:
         return out
 
     def power(self, base: Formula, inverse: bool, adjoint: bool) -> str:
-        """A base with its power, in brackets if it has parts."""
+        """The text of a power; a base with parts is put in brackets."""
         how = self.notation
         marks = ("", how.adjoint), (how.inverse, how.inverse_adjoint)
         own = self.text(base)
@@ -338,8 +343,8 @@ class _Printer:
 
 
 class _Latex(_Printer):
-    """A formula in LaTeX; what has a mark above or below is put in braces before it gets another
-    one."""
+    """Writes formulas in LaTeX; a base that has an index or exponent is put in braces before it
+    gets another one."""
 
     def raised(self, base: str, mark: str) -> str:
         """A base with a mark above it."""

@@ -21,7 +21,7 @@ from phipsi.operators.algebra.symbols import *
 
 @dataclass(frozen=True)
 class Identity:
-    """left = right, where it was printed, and what it needs."""
+    """An identity left = right, its source, and the conditions that it needs."""
 
     name: str
     left: Expression
@@ -29,22 +29,23 @@ class Identity:
     source: str = ""
     needs: tuple[Condition, ...] = ()
     any_gain: bool = False
-    """It holds for any gain G, whether or not it solves the Riccati equation."""
+    """Whether it holds for any gain G, even one that does not solve the Riccati equation."""
     rewrite: bool = False
+    """Whether `simplify` uses it, from left to right."""
     beside: Expression | None = None
-    """It is used only where another term has this product, with which it cancels."""
+    """A product that another term must contain: the identity is used only where it cancels."""
     several: bool = False
-    """At frames: it holds for several at once, not for each alone."""
+    """Whether it holds at several frames together, and not only at each alone."""
 
     @property
     def adjoint(self) -> Identity:
-        """The same identity, adjoint."""
+        """The identity of the adjoint sides."""
         beside = self.beside and self.beside.T
         return replace(self, left=self.left.T, right=self.right.T, beside=beside)
 
     @property
     def passive(self) -> Identity | None:
-        """The same identity of the passive arm, if all its operators have a counterpart."""
+        """The identity for the passive arm; None if an operator has no counterpart there."""
         leaves = self.left.leaves | self.right.leaves
         if leaves - COMMON - PASSIVE.keys() or leaves <= COMMON:
             return None
@@ -64,7 +65,7 @@ class Identity:
 
     @property
     def text(self) -> str:
-        """As the papers print it."""
+        """The text of the identity, as in the papers."""
         return f"{self.left} = {self.right}"
 
 

@@ -24,7 +24,7 @@ PAIRS: dict[Expression, Expression] = {W: F, F: W, W_p: F_p, F_p: W_p}
 
 RESOLVENTS = [Leaf.of(row) for row in SYMBOLS.values() if row.resolvent]
 UNIT = {x for own in (*RESOLVENTS, W, F, W_p, F_p) for x in (own, own.T)}
-"""Letters that are triangular with ones on the diagonal."""
+"""Letters that are block triangular with identities on the diagonal."""
 
 KNOWN: dict[frozenset[tuple[Word, Fraction]], Expression] = {
     frozenset(Polynomial.of(y).words.items()): z
@@ -36,15 +36,15 @@ KNOWN: dict[frozenset[tuple[Word, Fraction]], Expression] = {
     for whole in sums
     for y, z in ((whole, x), (whole.T, x.T))
 }
-"""Sums whose inverse has a symbol."""
+"""Sums, as their words, whose inverse is a symbol."""
 I4 = ("I4", "[SOA] Lemma A.1")
 
 Found = list[tuple[Polynomial, str, str]]
-"""An inverse, step by step: a polynomial, its name and its source."""
+"""An inverse in steps: (polynomial, name of the step, source); empty if none is known."""
 
 
 def known_inverse(q: Polynomial, x: Inverse) -> Found:
-    """x = q⁻¹ by a symbol, or by the lemma (I + UXV)⁻¹ = I − U(X⁻¹ + VU)⁻¹V."""
+    """x = q⁻¹ as a symbol, or by the matrix inversion lemma (I + UXV)⁻¹ = I − U(X⁻¹ + VU)⁻¹V."""
     q = q.opened
     known = KNOWN.get(frozenset(q.words.items()))
     if known:
@@ -66,7 +66,7 @@ def known_inverse(q: Polynomial, x: Inverse) -> Found:
 
 
 def of_product(q: Polynomial, x: Inverse) -> Found:
-    """x = q⁻¹ where q is one product of factors that have inverses."""
+    """x = q⁻¹ if q is one product of square factors."""
     if len(q.words) != 1:
         return []
     ((word, c),) = q.words.items()
@@ -77,7 +77,7 @@ def of_product(q: Polynomial, x: Inverse) -> Found:
 
 
 def determinant(x: Expression) -> tuple[Expression, Fraction]:
-    """log det of a letter as a number times that of a symbol."""
+    """log det of a letter as (log det of a symbol, number), whose product it is."""
     if isinstance(x, Inverse):
         part, sign = determinant(x.inner)
         return part, -sign
@@ -89,7 +89,7 @@ def determinant(x: Expression) -> tuple[Expression, Fraction]:
 
 
 def composite(x: Expression) -> bool:
-    """Is the inverse of x to be found by looking inside?"""
+    """Whether the inverse of x is found by inverting its parts or its definition."""
     if isinstance(x, Adjoint):
         return composite(x.leaf)
     if isinstance(x, Leaf):
@@ -98,12 +98,12 @@ def composite(x: Expression) -> bool:
 
 
 def square(x: Expression) -> bool:
-    """Could it have an inverse?"""
+    """Whether domain and codomain have the same size."""
     return (x.domain.size, x.domain.frames) == (x.codomain.size, x.codomain.frames)
 
 
 def opposite(x: Expression) -> Expression | None:
-    """The letter that is the inverse of a letter, if it can have one."""
+    """The letter that is the inverse of a letter; None if it is not square."""
     if x in PAIRS or x.T in PAIRS:
         return PAIRS[x] if x in PAIRS else PAIRS[x.T].T
     return letter(inverse(x)) if square(x) else None

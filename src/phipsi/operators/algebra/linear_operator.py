@@ -1,4 +1,4 @@
-"""Linear operators with numbers: what a robot makes of an expression at a configuration."""
+"""Linear operators with numbers: an expression on a robot at a configuration."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from phipsi.compile import Kernel
+from phipsi.typing import Array, ArrayLike
 
 
 class LinearOperator(ABC):
-    """An operator that is applied, `op @ x`, to arrays (…, *input_shape) of any batch shape.
+    """A linear operator, applied by `op @ x` to arrays (…, *input_shape) of any batch shape.
 
-    At one configuration SciPy's solvers take it for a `LinearOperator` (`shape`, `dtype`, `matvec`,
-    `rmatvec`, `matmat`, on flat vectors).
+    At one configuration it has the interface of SciPy's `LinearOperator` (`shape`, `dtype`,
+    `matvec`, `rmatvec`, `matmat`, on flat vectors), so that SciPy's solvers take it.
     """
 
     dtype = np.dtype(float)
@@ -23,17 +24,17 @@ class LinearOperator(ABC):
     @property
     @abstractmethod
     def input_shape(self) -> tuple[int, ...]:
-        """The shape of what it takes, without the batch."""
+        """The shape of the vectors that it takes, without the batch."""
 
     @property
     @abstractmethod
     def output_shape(self) -> tuple[int, ...]:
-        """The shape of what it gives, without the batch."""
+        """The shape of the vectors that it gives, without the batch."""
 
     @property
     @abstractmethod
     def batch_shape(self) -> tuple[int, ...]:
-        """The batch of configurations, () for one."""
+        """The batch shape of the configurations, () for one."""
 
     @property
     @abstractmethod
@@ -46,52 +47,124 @@ class LinearOperator(ABC):
         """The inverse."""
 
     @abstractmethod
-    def matrix(self) -> np.ndarray:
-        """The dense matrix (…, m, n)."""
+    def matrix(self) -> Array:
+        """The dense matrix, column by column.
+
+        Returns
+        -------
+        (…, m, n)
+            The matrix for each configuration.
+        """
 
     @abstractmethod
-    def compile(self, **how: Any) -> Kernel:
-        """The kernel (q, x) of the recursion; keywords as in `Program.compile`."""
+    def compile(self, **how: Any) -> Kernel[Array]:
+        """The kernel (q, x) of the recursion.
+
+        Parameters
+        ----------
+        **how
+            Options of `Program.compile`.
+
+        Returns
+        -------
+        Kernel
+            The compiled kernel, which takes q, v if the operator depends on it, and x.
+        """
 
     @abstractmethod
-    def __matmul__(self, x: Any) -> np.ndarray: ...
+    def __matmul__(self, x: ArrayLike) -> Array: ...
 
     @property
     def shape(self) -> tuple[int, int]:
         """The shape of the matrix."""
         return prod(self.output_shape), prod(self.input_shape)
 
-    # ---- as SciPy has it -----------------------------------------------------------------------
+    # ---- the interface of SciPy's LinearOperator -----------------------------------------------
 
     @property
     def H(self) -> LinearOperator:
         """The adjoint."""
         return self.T
 
-    def matvec(self, x: Any) -> np.ndarray:
-        """The product with a flat vector (n,) or column (n, 1)."""
-        self._check_single()
-        x = np.asarray(x)
-        if x.size != self.shape[1] or x.ndim > 2:
-            raise ValueError(f"{self!r} takes a vector of {self.shape[1]}, got shape {x.shape}")
-        flat = self @ x.reshape(self.input_shape)
-        return flat.reshape(-1) if x.ndim == 1 else flat.reshape(-1, 1)
+    def matvec(self, x: ArrayLike) -> Array:
+        """The product with a flat vector.
 
-    def rmatvec(self, x: Any) -> np.ndarray:
-        """The product of the adjoint with a flat vector."""
+        Parameters
+        ----------
+        x : (n,) or (n, 1)
+            The vector.
+
+        Returns
+        -------
+        (m,) or (m, 1)
+            The product.
+
+        Raises
+        ------
+        ValueError
+            If the operator is a batch, or x has another length.
+        """
+        self._check_single()
+        vector = np.asarray(x)
+        shape = vector.shape
+        if vector.size != self.shape[1] or vector.ndim > 2:
+            raise ValueError(f"{self!r} takes a vector of {self.shape[1]}, got shape {shape}")
+        flat = self @ vector.reshape(self.input_shape)
+        return flat.reshape(-1) if vector.ndim == 1 else flat.reshape(-1, 1)
+
+    def rmatvec(self, x: ArrayLike) -> Array:
+        """The product of the adjoint with a flat vector.
+
+        Parameters
+        ----------
+        x : (m,) or (m, 1)
+            The vector.
+
+        Returns
+        -------
+        (n,) or (n, 1)
+            The product.
+        """
         return self.T.matvec(x)
 
-    def matmat(self, X: Any) -> np.ndarray:
-        """The product with the columns of a matrix (n, k)."""
-        self._check_single()
-        X = np.asarray(X)
-        if X.ndim != 2 or len(X) != self.shape[1]:
-            raise ValueError(f"{self!r} takes a matrix of {self.shape[1]} rows, got {X.shape}")
-        columns = X.T.reshape(X.shape[1], *self.input_shape)
-        return (self @ columns).reshape(X.shape[1], -1).T
+    def matmat(self, X: ArrayLike) -> Array:
+        """The product with the columns of a matrix.
 
-    def rmatmat(self, X: Any) -> np.ndarray:
-        """The product of the adjoint with the columns of a matrix."""
+        Parameters
+        ----------
+        X : (n, k)
+            The matrix.
+
+        Returns
+        -------
+        (m, k)
+            The product.
+
+        Raises
+        ------
+        ValueError
+            If the operator is a batch, or X has another number of rows.
+        """
+        self._check_single()
+        matrix = np.asarray(X)
+        if matrix.ndim != 2 or len(matrix) != self.shape[1]:
+            raise ValueError(f"{self!r} takes a matrix of {self.shape[1]} rows, got {matrix.shape}")
+        columns = matrix.T.reshape(matrix.shape[1], *self.input_shape)
+        return (self @ columns).reshape(matrix.shape[1], -1).T
+
+    def rmatmat(self, X: ArrayLike) -> Array:
+        """The product of the adjoint with the columns of a matrix.
+
+        Parameters
+        ----------
+        X : (m, k)
+            The matrix.
+
+        Returns
+        -------
+        (n, k)
+            The product.
+        """
         return self.T.matmat(X)
 
     def _check_single(self) -> None:

@@ -13,12 +13,14 @@ from typing import Literal
 
 @dataclass(frozen=True)
 class Notation:
-    """What stands between factors, around sums and after operators."""
+    """The marks between factors, around sums and after operators."""
 
     symbol: Literal["name", "unicode", "latex"]
-    """The column of the table of symbols that has the names."""
+    """The field of `Symbol` with the names of symbols."""
     times: str
+    """Between factors."""
     scaled: str
+    """Between a number and a term."""
     minus: str
     zero: str
     adjoint: str
@@ -27,27 +29,27 @@ class Notation:
     brackets: tuple[str, str]
 
     def at_frames(self, name: str, frames: tuple[str, ...]) -> str:
-        """A symbol at frames."""
+        """The text of a symbol at frames."""
         return name + (f"({', '.join(map(repr, frames))})" if frames else "")
 
     def of_spaces(self, name: str, spaces: str) -> str:
-        """The identity or zero of named spaces."""
+        """The text of the identity or zero of named spaces."""
         return f"{name}[{spaces}]"
 
     def raised(self, base: str, power: str) -> str:
-        """An operator with a star or an exponent."""
+        """The text of an operator with a star or an exponent."""
         return base + power
 
     def bracketed(self, text: str) -> str:
-        """An expression in brackets."""
+        """A text in brackets."""
         return text.join(self.brackets)
 
     def logdet(self, whole: str, factor: str) -> str:
-        """The log-determinant of an operator, written by itself and as a factor."""
+        """The text of a log-determinant; the operator is given by itself and as a factor."""
         return f"log det({whole})"
 
     def number(self, c: Fraction) -> str:
-        """A positive number in front of a term; nothing if it is one."""
+        """The text of a positive number before a term; empty for one."""
         if c == 1:
             return ""
         whole = c.denominator == 1
@@ -56,7 +58,7 @@ class Notation:
         return f"{written}{self.scaled}"
 
     def sum(self, terms: Iterable[tuple[Fraction, str]]) -> str:
-        """Terms with their numbers, added."""
+        """The text of a sum of terms with their numbers."""
         out = ""
         for c, term in terms:
             sign = self.minus if c < 0 else "+" if out else ""
@@ -66,33 +68,33 @@ class Notation:
 
 class _Ascii(Notation):
     def logdet(self, whole: str, factor: str) -> str:
-        """As an attribute."""
+        """The attribute logdet."""
         return f"{factor}.logdet"
 
 
 class _Latex(Notation):
     def at_frames(self, name: str, frames: tuple[str, ...]) -> str:
-        """A symbol, its frames as an index."""
+        """The symbol with its frames as an index."""
         return f"{name}_{{{','.join(map(_roman, frames))}}}" if frames else name
 
     def of_spaces(self, name: str, spaces: str) -> str:
-        """The spaces as an index."""
+        """The name with the spaces as an index."""
         return f"{name}_{{{_roman(spaces)}}}"
 
     def raised(self, base: str, power: str) -> str:
-        """LaTeX refuses two exponents: a base that has one is grouped."""
+        """The base with an exponent; a base that has one is put in braces, as LaTeX demands."""
         grouped = ("^" in base or "'" in base) and base[-1] != ")"
         return f"{{{base}}}{power}" if grouped else base + power
 
     def logdet(self, whole: str, factor: str) -> str:
-        """As a function."""
+        """The function log det."""
         return f"\\log\\det\\left({whole}\\right)"
 
 
 ESCAPES = {c: f"\\{c}" for c in " _{}%#$&"} | {
     "\\": "\\backslash ", "^": "\\wedge ", "~": "\\sim ",
 }  # fmt: skip
-"""What LaTeX writes for its special characters."""
+"""Characters that are special in LaTeX, and what is written for them."""
 
 
 def _roman(text: str) -> str:

@@ -1,7 +1,7 @@
-"""Expressions multiplied out: polynomials in words of letters that do not commute.
+"""Expressions multiplied out: polynomials whose monomials are words of letters that do not commute.
 
-A letter is a symbol, its adjoint, its inverse, or what cannot be taken apart (the inverse of a
-sum). The two factors of the mass matrix, I − HψK and I + HφK, are letters of their own here.
+A letter is a symbol, its adjoint, its inverse, or an expression that is not expanded (the inverse
+of a sum). The two factors of the mass matrix, I − HψK and I + HφK, are letters of their own here.
 """
 
 from __future__ import annotations
@@ -32,9 +32,10 @@ __all__ = [
 ]  # fmt: skip
 
 Word = tuple[Expression, ...]
+"""A product of letters; () is the identity."""
 
 LIMIT = 200
-"""Most words that an expression is multiplied out to."""
+"""The most words that an expression may have when it is multiplied out."""
 
 
 class TooLong(ValueError):
@@ -67,14 +68,14 @@ _LETTERS = {
 
 
 def letter(x: Expression) -> Expression:
-    """The letter that an expression is, one of its own for each factor of the mass matrix."""
+    """The letter for an expression: W or F for a factor of the mass matrix, else itself."""
     if isinstance(x, Inverse) and x.inner in _LETTERS:
         return Inverse.of(_LETTERS[x.inner])
     return _LETTERS.get(x, x)
 
 
 class Polynomial:
-    """Σ number · word, between two spaces."""
+    """A sum Σ number · word, between two spaces."""
 
     __slots__ = ("codomain", "domain", "words")
 
@@ -96,11 +97,12 @@ class Polynomial:
 
     @classmethod
     def one(cls, x: Expression) -> Polynomial:
-        """An expression as a letter."""
+        """The polynomial of one letter."""
         return cls({(x,): Fraction(1)}, x.codomain, x.domain)
 
     def replaced(self, letters: Word, by: Polynomial) -> Polynomial:
-        """The polynomial with every occurrence of the given letters replaced, once."""
+        """The polynomial with every occurrence of the given letters replaced; occurrences that the
+        replacement makes are kept."""
         words: dict[Word, Fraction] = defaultdict(Fraction)
         for word, c in self.words.items():
             for new, d in _replaced(word, letters, by.words).items():
@@ -110,7 +112,7 @@ class Polynomial:
 
     @property
     def opened(self) -> Polynomial:
-        """The same without letters for the factors of the mass matrix."""
+        """The same polynomial with the letters for the factors of the mass matrix expanded."""
         p = self
         for own, (sign, word) in OPEN.items():
             by = Polynomial({(): Fraction(1), word: sign}, own.codomain, own.domain)
@@ -118,7 +120,7 @@ class Polynomial:
         return p
 
     def has(self, letters: Word) -> bool:
-        """Do the letters stand in a word?"""
+        """Whether the letters occur in a word, one after the other."""
         return any(find(letters, word) >= 0 for word in self.words)
 
     @property
@@ -158,7 +160,7 @@ ABBREVIATIONS: Mapping[Word, Expression] = {
 
 
 def _abbreviated(word: Word) -> Word:
-    """Ω, J, m and ℓ for what they stand for."""
+    """A word with the symbols Ω, J, m and ℓ in place of their definitions."""
     for letters, short in ABBREVIATIONS.items():
         while (i := find(letters, word)) >= 0:
             word = (*word[:i], short, *word[i + len(letters) :])
@@ -188,7 +190,7 @@ def _replaced(word: Word, letters: Word, by: Mapping[Word, Fraction]) -> dict[Wo
 
 
 def find(letters: Word, word: Word) -> int:
-    """Where letters stand in a word, or −1."""
+    """The position of letters in a word, or −1."""
     n = len(letters)
     return next((i for i in range(len(word) - n + 1) if word[i : i + n] == letters), -1)
 
@@ -219,7 +221,7 @@ OPEN: Mapping[Expression, Term] = {
     W_p: (Fraction(-1), (H_p, psi_p, K_p)),
     F_p: (Fraction(1), (H_p, phi, K_p)),
 }
-"""The factors of the mass matrix, less the identity."""
+"""The factors of the mass matrix without the identity, as (sign, word)."""
 
 _SUMS: tuple[tuple[Expression, Mapping[Word, int]], ...] = (
     (phi_tilde, {(phi,): 1, (): -1}),
@@ -234,18 +236,18 @@ FOLDS = [
     *_SUMS,
     *((x.T, {tuple(y.T for y in reversed(w)): c for w, c in p.items()}) for x, p in _SUMS),
 ]
-"""Symbols that stand for a short sum, and their adjoints."""
+"""Symbols that are a short sum, and their adjoints, with the words and numbers of the sum."""
 
 
 def weight(x: Expression) -> int:
-    """A measure of how long an expression is, in which sweeps count most."""
+    """A measure of the length of an expression; symbols that take a sweep count most."""
     if isinstance(x, Leaf):
         return x.symbol.weight
     return sum(map(weight, x.parts)) + len(x.parts)
 
 
 def _sum(terms: list[Term]) -> Expression:
-    """The sum with common factors taken out, those that save most first."""
+    """The sum with common factors taken out, first those that shorten it most."""
     terms = _folded(_opened([term for term in terms if term[0]]))
     while len(terms) > 1:
         groups = list(_groups(terms))
@@ -258,7 +260,7 @@ def _sum(terms: list[Term]) -> Expression:
 
 
 def _groups(terms: list[Term]) -> Iterator[tuple[list[Term], bool]]:
-    """Terms that begin (or end) with the same letter."""
+    """Groups of terms that begin with the same letter (True), or end with it (False)."""
     for at_front, end in ((True, 0), (False, -1)):
         by_letter: dict[Expression, list[Term]] = defaultdict(list)
         for term in terms:
@@ -268,14 +270,14 @@ def _groups(terms: list[Term]) -> Iterator[tuple[list[Term], bool]]:
 
 
 def _saved(group: tuple[list[Term], bool]) -> int:
-    """What taking out the common factor saves."""
+    """The weight that taking out the common factor of a group saves."""
     terms, at_front = group
     shared = _shared([w if at_front else w[::-1] for _, w in terms])
     return (len(terms) - 1) * sum(map(weight, shared))
 
 
 def _grouped(terms: list[Term], at_front: bool) -> Term:
-    """Terms with a common beginning (or end) as one."""
+    """Terms with common first (or last) letters as one term, these letters taken out."""
     turn = 1 if at_front else -1
     shared = _shared([w[::turn] for _, w in terms])
     rest = _sum([(c, w[::turn][len(shared) :][::turn]) for c, w in terms])
@@ -297,7 +299,8 @@ def _shared(words: list[Word]) -> Word:
 
 
 def _opened(terms: list[Term]) -> list[Term]:
-    """(I − HψK)x beside Hψy as x − HψKx: they are one sweep together; adjoints likewise."""
+    """Terms in which (I − HψK)x beside Hψy is expanded to x − HψKx, so that both share one sweep;
+    adjoints likewise."""
     for letter, (sign, inner) in OPEN.items():
         if any(word[:2] == inner[:2] for _, word in terms):
             terms = _expanded(terms, lambda w, x=letter: w[:1] == (x,), 0, sign, inner)
@@ -310,6 +313,7 @@ def _opened(terms: list[Term]) -> list[Term]:
 def _expanded(
     terms: list[Term], chosen: Callable[[Word], bool], at: int, sign: Fraction, inner: Word
 ) -> list[Term]:
+    """Terms in which the first (at = 0) or last letter of the chosen words is I + sign · inner."""
     out: dict[Word, Fraction] = defaultdict(Fraction)
     for c, word in terms:
         rest = word[1:] if at == 0 else word[:-1]
@@ -322,7 +326,7 @@ def _expanded(
 
 
 def _folded(terms: list[Term]) -> list[Term]:
-    """φ − I as φ̃, E_φ − KH as E_ψ, I − GH as τ̄; adjoints likewise."""
+    """Terms with φ̃ for φ − I, E_ψ for E_φ − KH, τ̄ for I − GH; adjoints likewise."""
     found = {word: c for c, word in terms}
     for x, pattern in FOLDS:
         if all(word in found for word in pattern):

@@ -2,8 +2,8 @@
 
     d/dt (X Y) = Ẋ Y + X Ẏ        d/dt X⁻¹ = −X⁻¹ Ẋ X⁻¹        d/dt X* = Ẋ*
 
-In the axes of the bodies, which is the first column of the table: the second has what one sees who
-does not turn with them.
+In the axes of the bodies, which is the first column of the table; the second column has the rates
+that an observer at rest sees.
 """
 
 from __future__ import annotations
@@ -29,10 +29,30 @@ from phipsi.operators.algebra.symbols import *
 
 
 def rate(x: Expression, *, inertial: bool = False) -> Expression:
-    """The rate of change of an expression along a motion, in the axes of the bodies; `inertial`
-    gives the one that is seen in axes at rest, Ẋ + ω̃X − Xω̃, still written in those of the bodies.
-    Frames keep their own axes in both: what B and J give and take is seen by who turns with them.
+    """The rate of change of an expression along a motion, in the axes of the bodies ([DL] Table 4).
 
+    Parameters
+    ----------
+    x
+        The expression.
+    inertial
+        Return the rate that is seen in axes at rest instead, Ẋ + ω̃X − Xω̃; its components are still
+        those in the axes of the bodies. The spaces of frames, which B and J take and give, keep the
+        axes of their frames in both cases.
+
+    Returns
+    -------
+    Expression
+        The rate, from the same domain to the same codomain.
+
+    Raises
+    ------
+    ValueError
+        If no expression is known for the rate: of log-determinants, of symbols of passive arms, and
+        of most rates.
+
+    Examples
+    --------
     >>> from phipsi.operators import H, M, phi, rate
     >>> print(rate(phi), "   ", rate(H @ phi @ M), "   ", rate(M, inertial=True))
     φ̇     Hφ̇M + ḢφM     ω̃M + Mω̃*
@@ -48,7 +68,7 @@ def rate(x: Expression, *, inertial: bool = False) -> Expression:
 
 
 TURNING: dict[Space, Expression] = {BODY_FORCES: spin, BODY_MOTIONS: -spin.T}
-"""Cross products with the angular velocity, of forces and of motions: ω̃ is skew."""
+"""The cross product with the angular velocity, of forces and of motions; ω̃ is skew."""
 
 
 @lru_cache(maxsize=512)
@@ -68,15 +88,17 @@ def _rate(x: Expression) -> Expression:
             raise ValueError(
                 f"the rate of {x} is the trace of X⁻¹Ẋ, which no expression of operators is"
             )
-    return add((Fraction(1), _in_turn(x.factors, i)) for i in range(len(x.factors)))
+        case _:
+            return add((Fraction(1), _in_turn(x.factors, i)) for i in range(len(x.factors)))
 
 
 def _in_turn(factors: tuple[Expression, ...], i: int) -> Expression:
-    """The product in which one factor changes."""
+    """The product with the i-th factor replaced by its rate."""
     return product([*factors[:i], _rate(factors[i]), *factors[i + 1 :]])
 
 
 def _symbol(x: Leaf) -> Expression:
+    """The rate of a symbol: zero, a symbol, or the rate of its definition."""
     row = x.symbol
     if row.constant:
         return ZeroOperator.of(x.codomain, x.domain)

@@ -1,10 +1,10 @@
 """Simplification: expressions brought to a normal form by the identities, step by step.
 
-The expression is multiplied out; then the first row of the table that applies is applied
-everywhere, again and again (one step of the derivation each), until none does; each step is shown
-with its common factors taken out. What is inverted is simplified first, and its inverse then found
-as that of a product, as a known one, or by the matrix inversion lemma. Why directed rewriting and
-not equality saturation: docs/operators.md.
+The expression is multiplied out. Then the first row of the table of identities that applies is
+applied everywhere, which is one step of the derivation, until no row applies; each step is shown
+with its common factors taken out. Of an inverse the inner expression is simplified first; the
+inverse is then that of a product, a known one, or found by the matrix inversion lemma.
+docs/operators.md explains why this is directed rewriting and not equality saturation.
 """
 
 from __future__ import annotations
@@ -43,12 +43,17 @@ from phipsi.operators.algebra.symbols import *
 
 
 def derive(
-    x: Expression, assume: Iterable[str] = (), *, strict: bool = False, keep: Iterable[str] = ()
+    x: Expression,
+    assume: Condition | Iterable[Condition] = (),
+    *,
+    strict: bool = False,
+    keep: Iterable[str] = (),
 ) -> Derivation[Expression]:
     """The derivation of an expression's normal form.
 
-    Conditions that are not assumed are used only to remove an inverse that stays otherwise, and
-    are then listed in `needs`; never if `strict`. Symbols to `keep` are not defined away.
+    A condition that is not assumed is used only to remove an inverse that would remain otherwise,
+    and never if `strict`; it is then listed in `needs`. Symbols named in `keep` are not replaced by
+    their definitions.
     """
     asked = _asked(assume)
     given = tuple(c for c in CONDITIONS if c in asked)
@@ -58,14 +63,16 @@ def derive(
         raise ValueError(f"condition {min(unknown)!r} is not known; known are {known}")
     kept = tuple(sorted(keep))
     found = _derived(x, given, kept)
-    for more in ("no armature", "free base"):
+    optional: tuple[Condition, ...] = ("no armature", "free base")
+    for more in optional:
         if stuck(found.result) and more not in given and not strict:
             other = _derived(x, (*given, more), kept)
             found = min(found, other, key=lambda d: len(stuck(d.result)))
     return found
 
 
-def _asked(assume: Iterable[str]) -> set[str]:
+def _asked(assume: Condition | Iterable[Condition]) -> set[str]:
+    """The assumed conditions; one may be given as a text."""
     return {assume} if isinstance(assume, str) else set(assume)
 
 
@@ -73,8 +80,8 @@ class ConditionWarning(UserWarning):
     """A result holds only under a condition that was not assumed."""
 
 
-def warn_of(derivation: Derivation[Expression], assume: Iterable[str]) -> None:
-    """Warn of conditions that were used though nobody assumed them."""
+def warn_of(derivation: Derivation[Expression], assume: Condition | Iterable[Condition]) -> None:
+    """Warn of conditions that the derivation used and the caller did not assume."""
     extra = [CONDITIONS[c] for c in derivation.needs if c not in _asked(assume)]
     if extra:
         text = f"{derivation.expression} = {derivation.result} only if {' and '.join(extra)}"
@@ -82,8 +89,8 @@ def warn_of(derivation: Derivation[Expression], assume: Iterable[str]) -> None:
 
 
 def stuck(x: Expression) -> list[Inverse]:
-    """The inverses in an expression that need all bodies at once: neither block by block nor in
-    the small space of frames."""
+    """The inverses in an expression that no recursion computes: neither block diagonal nor of an
+    operator between the small spaces of frames."""
     return [
         part
         for part in walk(x)
@@ -116,7 +123,8 @@ def _derived(
 def _by_parts(
     x: Expression, given: tuple[Condition, ...], keep: tuple[str, ...]
 ) -> Derivation[Expression]:
-    """An expression that is too long to be multiplied out: its parts, each simplified by itself."""
+    """The derivation of an expression that is too long to be multiplied out: each of its parts is
+    simplified by itself."""
     parts = {part: _derived(part, given, keep) for part in x.parts}
     if isinstance(x, Sum):
         new = add([(c, parts[term].result) for c, term in x.terms])
@@ -133,22 +141,23 @@ def _by_parts(
 # ---- rules --------------------------------------------------------------------------------------
 
 LONGEST = 1000
-"""Steps after which a derivation is left where it is."""
+"""The most steps of a derivation, which then ends there."""
 ONE = Fraction(1)
 Frames = tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class RewriteRule:
-    """A row of the table as letters and what replaces them."""
+    """A row of the table of identities as letters and their replacement."""
 
     row: Identity
     letters: Word
     by: Polynomial
     beside: Word = ()
+    """Letters that must occur too, with which the replacement cancels."""
 
     def applied(self, p: Polynomial) -> Polynomial | None:
-        """The polynomial after it, if its letters occur, beside what they cancel with."""
+        """The polynomial after the replacement; None if the letters do not occur."""
         if not p.has(self.letters) or (self.beside and not p.has(self.beside)):
             return None
         while p.has(self.letters):
@@ -159,9 +168,10 @@ class RewriteRule:
 def rules(
     p: Polynomial, given: tuple[Condition, ...], frames: tuple[Frames, ...]
 ) -> Iterator[tuple[RewriteRule, ...]]:
-    """The rows that may rewrite a polynomial under the given conditions, at given frames, in order,
-    each with its variants: those for any place, the recognition of I − HψK and I + HφK, those that
-    wait for a term to cancel with."""
+    """The rows that may rewrite a polynomial under the given conditions, at the given frames.
+
+    Each comes with its variants. First come the rows without `beside`, then the rules that
+    recognise I − HψK and I + HφK, then the rows with `beside`, which need a term to cancel with."""
     letters = (MEANING.get(x, x) for y in p.letters for x in y.leaves)
     names = {leaf.symbol.name for x in letters for leaf in x.leaves}
     rows = [row for row in REWRITING if set(row.needs) <= set(given) and _may_apply(row, names)]
@@ -180,14 +190,15 @@ _PASSIVE = {
 
 
 def _may_apply(row: Identity, names: set[str]) -> bool:
-    """Has an expression of these symbols all that stand on the left side of a row, or all their
-    passive counterparts?"""
+    """Whether these names include all symbols of the left side of a row, or all their passive
+    counterparts."""
     own = {leaf.symbol.name for leaf in row.left.leaves}
     return own <= names or {_PASSIVE.get(name, name) for name in own} <= names
 
 
 @lru_cache(maxsize=1)
 def _recognition() -> tuple[RewriteRule, ...]:
+    """The rules that replace HψK and HφK by the letters for I − HψK and I + HφK."""
     return tuple(
         RewriteRule(
             Identity("common factors", x, x),
@@ -223,11 +234,11 @@ def _word(x: Expression) -> Word:
 # ---- the engine ---------------------------------------------------------------------------------
 
 ROOTED: dict[Expression, Expression] = {m: m.definition, l: l.definition}
-"""Roots, opened where an inverse or a determinant is taken."""
+"""The roots of the mass matrix, which are expanded inside an inverse or a determinant."""
 
 
 class _Engine:
-    """One derivation in the making."""
+    """The state of one derivation: its steps, and the conditions that they need."""
 
     def __init__(self, given: tuple[Condition, ...], keep: tuple[str, ...]) -> None:
         self.given, self.keep = given, keep
@@ -236,7 +247,7 @@ class _Engine:
         self.settled: set[Expression] = set()
 
     def run(self, p: Polynomial) -> None:
-        """Apply what applies until nothing does."""
+        """Apply rules until none applies."""
         current: Polynomial | None = p
         while current is not None and len(self.steps) < LONGEST:
             p = current
@@ -245,11 +256,12 @@ class _Engine:
     def _note(
         self, p: Polynomial, name: str, source: str = "", identity: Identity | None = None
     ) -> Polynomial:
+        """Add a step with a result; the result."""
         self.steps.append(Step(p.factored, name, source, identity))
         return p
 
     def _rewritten(self, p: Polynomial) -> Polynomial | None:
-        """The first row that applies, everywhere."""
+        """The polynomial after the first row that applies, applied everywhere, or None."""
         frames = {x.frames for y in p.letters for x in y.leaves if x.frames}
         for variants in rules(p, self.given, tuple(sorted(frames))):
             used = None
@@ -265,7 +277,7 @@ class _Engine:
         return None
 
     def _cancelled(self, p: Polynomial) -> Polynomial | None:
-        """x⁻¹x = I."""
+        """The polynomial without products x⁻¹x; None if it has none."""
         both = ((x, y) for word in p.words for x, y in pairwise(word))
         pairs = dict.fromkeys((x, y) for x, y in both if opposite(x) is y)
         for x, y in pairs:
@@ -273,7 +285,7 @@ class _Engine:
         return self._note(p, "x⁻¹x = I") if pairs else None
 
     def _taken_apart(self, p: Polynomial) -> Polynomial | None:
-        """The inverse or determinant of something composite, in simpler ones."""
+        """The polynomial with its first composite inverse or determinant in simpler ones."""
         for x in (y for y in p.letters if y not in self.settled):
             if isinstance(x, Inverse) and composite(x.inner):
                 return self._inverted(p, x)
@@ -283,7 +295,7 @@ class _Engine:
 
     def _inside(self, p: Polynomial, x: Expression, outer: Callable[[Expression], Expression],
                 inner: Expression) -> Expression:  # fmt: skip
-        """What is inside x, simplified, each step shown in the whole."""
+        """The inner expression of x, simplified; each step is shown within the whole expression."""
         derivation = _derived(inner, self.given, self.keep)
         self.needed += derivation.needs
         for step in derivation.steps:
@@ -292,7 +304,7 @@ class _Engine:
         return derivation.result
 
     def _inverted(self, p: Polynomial, x: Inverse) -> Polynomial:
-        """p with x = q⁻¹ in simpler terms, and with its adjoint likewise."""
+        """p with the inverse x, and its adjoint, in simpler terms."""
         inner = x.inner.replaced(MEANING)
         found = known_inverse(Polynomial.of(inner), x)
         if not found:
@@ -313,7 +325,7 @@ class _Engine:
         return whole
 
     def _determined(self, p: Polynomial, x: LogDet) -> Polynomial:
-        """log det of a product is the sum of those of its factors."""
+        """p with log det of a product as the sum of those of its factors."""
         self.settled.add(x)
         result = self._inside(p, x, LogDet.of, x.inner.replaced(MEANING))
         q = Polynomial.of(result.replaced(ROOTED))

@@ -7,6 +7,11 @@ and gives the dual of X. So φ, which carries forces, cannot be applied to motio
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
+
+Size = Literal["joint", "body", "active", "passive", "frame", "one", "any"]
+"""What determines the length of the vectors of a space: the freedoms of all, of the active or of
+the passive joints, the bodies, the frames; one number; or nothing yet."""
 
 
 class SpaceError(TypeError):
@@ -15,21 +20,21 @@ class SpaceError(TypeError):
 
 @dataclass(frozen=True)
 class Space:
-    """A space of vectors; `size` says of what its vectors have as many numbers."""
+    """A space of vectors; `size` says what determines their length."""
 
     name: str
     dual_name: str
-    size: str
+    size: Size
     frames: tuple[str, ...] = ()
 
     @property
     def dual(self) -> Space:
-        """The space that pairs with this one to a power or a work."""
+        """The dual space: the product of vectors of the two is a power or a work."""
         return Space(self.dual_name, self.name, self.size, self.frames)
 
     @property
     def is_force(self) -> bool:
-        """Are its vectors forces (else motions or plain numbers)?"""
+        """Whether its vectors are forces (else they are motions or plain numbers)."""
         return "forces" in self.name
 
     def __str__(self) -> str:
@@ -46,7 +51,7 @@ ACTIVE_RATES = ACTIVE_FORCES.dual
 PASSIVE_FORCES = Space("passive joint forces", "passive joint rates", "passive")
 PASSIVE_RATES = PASSIVE_FORCES.dual
 NORMAL = Space("normalised rates", "normalised rates", "joint")
-"""Where 𝓜 = m m* is the identity: the coordinates of [DL], dual to themselves."""
+"""The space in which 𝓜 = m m* is the identity: the coordinates of [DL], dual to itself."""
 SCALARS = Space("numbers", "numbers", "one")
 """The space of one number: a vector is an operator on it."""
 

@@ -1,6 +1,7 @@
-"""A symbol of the algebra: one row of data, with all that the packages need to know of it.
+"""A symbol of the algebra: one row of data, with everything that the packages use of it.
 
-Generic in the expressions that it refers to, so that this file lies below them.
+Generic in the type of expressions and of systems that a row refers to, so that this file does not
+import them.
 """
 
 from __future__ import annotations
@@ -9,100 +10,106 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, Literal, NamedTuple, TypeVar
 
-import numpy as np
-
 from phipsi.operators.algebra.local_action import LocalAction
 from phipsi.operators.algebra.spaces import Space, frame_forces
+from phipsi.typing import Array
 
 X = TypeVar("X")
+"""The type of expressions."""
+S = TypeVar("S")
+"""The type of systems, of which dense matrices are made."""
 
 
 class Resolvent(NamedTuple, Generic[X]):
-    """What makes a symbol the recursion (I − E X)⁻¹ (E gathers) or (I − X E)⁻¹ (E scatters)."""
+    """A symbol as a recursion: (I − E X)⁻¹ where E gathers, (I − X E)⁻¹ where E scatters."""
 
     transfer: X
-    """E, from neighbour to neighbour."""
+    """E: transfers values from neighbour to neighbour."""
     through: X
-    """X, what passes a hinge."""
+    """X: the part of a value that passes the hinge."""
     gives: tuple[str, str]
-    """What it gives, in words, and read as estimation."""
+    """The result in words, as dynamics and as estimation."""
     adjoint_gives: tuple[str, str]
-    """The same of its adjoint."""
+    """The result of the adjoint in words, as dynamics and as estimation."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Symbol(Generic[X]):
-    """A row of the table of symbols: all that is known of one."""
+class Symbol(Generic[X, S]):
+    """A row of the table of symbols: everything that the library knows of one symbol."""
 
     name: str
-    """As Python and the parser write it."""
+    """The name in Python and in the parser."""
     unicode: str
     latex: str
     codomain: Space
     domain: Space
     description: str
-    """What it is, in words; formulas stand between braces."""
+    """The meaning in words; formulas stand between braces."""
     unit: str = ""
     estimation: str = ""
-    """What it is if the bodies are the stations of a Kalman filter ([SOA] 4)."""
+    """The meaning if the bodies are the stations of a Kalman filter ([SOA] 4)."""
 
     # ---- the algebra
-    definition: Callable[..., X] | None = None
-    """What it is in simpler symbols, a function of its frames."""
+    definition: Callable[[], X] | Callable[[*tuple[str, ...]], X] | None = None
+    """The definition in simpler symbols, as a function of the frames."""
     symmetric: bool = False
     diagonal: bool = False
-    """Block diagonal: each body by itself."""
+    """Whether it is block diagonal, so that it acts on each body by itself."""
     framed: bool = False
-    """Needs frames, as B("tool")."""
+    """Whether it needs frames, as B("tool")."""
     of_hinge: bool = False
-    """Its frame is the name of a hinge with one freedom."""
+    """Whether its frame is the name of a hinge with one freedom."""
     root_of: X | None = None
-    """The operator that it is the square root of."""
+    """The operator whose square root it is."""
     rate_of: X | None = None
-    """The operator that it is the rate of change of."""
+    """The operator whose rate of change it is."""
     passive_of: X | None = None
-    """The operator that it is the counterpart of, with only the passive hinges free."""
+    """The operator of which it is the counterpart with only the passive hinges free."""
     constant: bool = False
-    """It does not change as the robot moves."""
+    """Whether it stays the same as the robot moves."""
     split: bool = False
-    """It depends on which joints are active."""
+    """Whether it depends on which joints are active."""
     free_base: bool = False
-    """Only free-flyers have it."""
+    """Whether only robots with a free base have it."""
     joint_space: bool = False
-    """Robots with the same joint-space dynamics have it in common."""
+    """Whether robots with the same joint-space dynamics have the same value of it."""
     inverted_by_definition: bool = False
-    """Its inverse is that of its definition, simplified."""
+    """Whether its inverse is found by inverting and simplifying its definition."""
     weight: int = 1
-    """How long it counts when forms are compared: sweeps count most."""
+    """Its length when the lengths of expressions are compared; symbols that take a sweep are the
+    longest."""
     written_last: bool = False
-    """Sums have it in their last terms."""
+    """Whether the terms of a sum that contain it are written last."""
 
     # ---- recursions
     action: LocalAction | None = None
-    """What it does to the part of one body, if it acts on each body by itself."""
-    transfer: Literal["gather", "scatter", "place", None] = None
-    """It sums what the children have (gather), takes what the parent has (scatter), or carries
-    what is at frames to their bodies (place)."""
+    """How it is applied to the part of one body, if it acts on each body by itself."""
+    transfer: Literal["gather", "scatter", "place"] | None = None
+    """It sums the values of the children (gather), takes the value of the parent (scatter), or
+    carries a value at frames to the bodies of these (place)."""
     resolvent: Resolvent[X] | None = None
     inertia: bool = False
-    """The record of a body has it, as an inertia that can be added to others."""
+    """Whether the record of a body holds it, as an inertia that can be added to others."""
     given: bool = False
-    """A vector that only the caller has."""
+    """Whether it is a vector that the caller must pass."""
     moving: bool = False
-    """Its action reads the joint rates."""
+    """Whether its action reads the joint rates."""
     reads_origin: bool = False
-    """Its action reads the origin of the frame that users see."""
+    """Whether its action reads the origin of the frame that users see (`Body.origin`)."""
     cost: int = 1
-    """Operations for a hinge with one freedom, roughly: to choose among equal expressions."""
+    """The approximate number of operations for a hinge with one freedom, by which the cheapest of
+    equal expressions is chosen."""
 
     # ---- dense matrices
-    dense: Callable[..., np.ndarray] | None = None
-    """Its matrix on a `dense.System`, a function of the system and of frames; without it the
-    definition, or differences along the motion for a rate."""
+    dense: (
+        Callable[[S], Array] | Callable[[S, str], Array] | Callable[[S, *tuple[str, ...]], Array]
+    ) | None = None
+    """Its matrix as a function of a `System` and of the frames. Without it the matrix is that of
+    the definition; of a rate, a difference along the motion."""
 
     @property
     def meaning(self) -> str:
-        """What it is, in plain words."""
+        """The meaning in plain words."""
         return self.description.replace("{", "").replace("}", "")
 
     def spaces(self, frames: tuple[str, ...]) -> tuple[Space, Space]:

@@ -1,20 +1,19 @@
-"""Systems: what dense matrices of operators are made from, a robot's numbers or any others.
+"""Systems: the numbers of a robot, or any others, from which dense matrices of operators are made.
 
-The algebra asks little of a system: a forest, a 6 × 6 block φ and an inertia M for each body, rows
-of H for each hinge. They need not be those of a robot; identities hold for any.
+A system is a forest of bodies with a 6 × 6 block φ and an inertia M for each body, and rows of H
+for each hinge. These need not come from a robot: the identities hold for any.
 
-Nothing is a recursion over bodies here. φ is the inverse of I − E_φ; equations that papers solve
-body by body (P, S⁺) are iterated as wholes, which ends after as many steps as the forest is deep;
-rates are differences along the motion; all else is what definitions say.
+No recursion over bodies is used here. φ is the inverse of I − E_φ; equations that the papers solve
+body by body (P, S⁺) are iterated on the whole matrices, which converges after as many steps as the
+forest is deep; rates are differences along the motion; everything else follows its definition.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import reduce
-from typing import Any
 
 import numpy as np
 
@@ -30,58 +29,60 @@ from phipsi.operators.algebra.expression import (
     Sum,
 )
 from phipsi.operators.algebra.spaces import Space
+from phipsi.typing import Array, ArrayLike
 
 STEP = 1e-2
 WEIGHTS = (4 / 5, -1 / 5, 4 / 105, -1 / 280)
-"""Of a central difference: f' = Σ wₖ (f(k h) − f(−k h)) / h, of order h⁸."""
+"""The weights w of the central difference f' = Σ wₖ (f(k h) − f(−k h)) / h, of order h⁸."""
 
 
 @dataclass(frozen=True, eq=False)
 class System:
-    """nb bodies in a forest, moved by nv freedoms; what is left out gives symbols less.
+    """nb bodies in a forest, moved by nv freedoms.
 
-    A body may have any number of freedoms, and any body be the parent of any other.
+    A body may have any number of freedoms, and any body may be the parent of any other. Symbols
+    that need a field that is left out have no value.
     """
 
     parents: tuple[int, ...]
     """For each body the number of its parent, −1 for the world."""
-    phi: np.ndarray
+    phi: Array
     """φ of each body towards its parent, (nb, 6, 6)."""
-    M: np.ndarray
+    M: Array
     """The inertia of each body, (nb, 6, 6)."""
-    moves: np.ndarray
+    moves: Array
     """For each freedom the number of the body that it moves, (nv,)."""
-    H: np.ndarray
+    H: Array
     """For each freedom its row of H at that body, (nv, 6)."""
-    A: np.ndarray
+    A: Array
     """Armature, (nv, nv), zero between hinges."""
-    passive: np.ndarray | None = None
-    """For each freedom: is it passive? (nv,)"""
+    passive: Array | None = None
+    """For each freedom whether it is passive, (nv,)."""
     bodies: tuple[str, ...] = ()
-    hinges: Mapping[str, slice] = field(default_factory=dict)
+    hinges: Mapping[str, slice] = field(default_factory=dict[str, slice])
     """The freedoms of each hinge."""
-    frames: Mapping[str, tuple[int, np.ndarray]] = field(default_factory=dict)
+    frames: Mapping[str, tuple[int, Array]] = field(default_factory=dict[str, tuple[int, Array]])
     """Frames by name: the body (−1 for the world) and the 6 × 6 block that carries forces to it."""
-    load: np.ndarray | None = None
+    load: Array | None = None
     """External forces and weight, (nb, 6)."""
-    hinge_rate: Callable[[np.ndarray], np.ndarray] | None = None
+    hinge_rate: Callable[[Array], Array] | None = None
     """Ḣ*β, (nb, 6), from joint rates β."""
-    displaced: Callable[[np.ndarray], System] | None = None
+    displaced: Callable[[Array], System] | None = None
     """The system after a joint displacement (nv,)."""
-    given: Mapping[str, np.ndarray] = field(default_factory=dict)
-    """Whole matrices by symbol, used instead of those that would be computed; see `giving`."""
-    known: dict[Leaf, np.ndarray] = field(default_factory=dict, init=False, repr=False)
-    """What was computed of it already."""
+    given: Mapping[str, Array] = field(default_factory=dict[str, Array])
+    """Matrices by the names of symbols, used instead of computed ones; see `giving`."""
+    known: dict[Leaf, Array] = field(default_factory=dict[Leaf, Array], init=False, repr=False)
+    """The matrices of symbols that were computed already."""
 
-    def giving(self, **values: Any) -> System:
-        """The same system with vectors (T, beta, …; those of bodies flat or (nb, 6)) or operators
-        (a gain G that solves no Riccati equation) that have these values."""
+    def giving(self, **values: ArrayLike) -> System:
+        """The same system with given values, by the names of symbols: of vectors (T, beta, …; those
+        of bodies flat or (nb, 6)) or of operators (a gain G that solves no Riccati equation)."""
         return replace(self, given={**self.given, **{k: self._fit(k, values[k]) for k in values}})
 
     # ---- expressions ---------------------------------------------------------------------------
 
-    def value(self, x: Expression) -> np.ndarray:
-        """The matrix of an expression, with an axis of one where it has numbers."""
+    def value(self, x: Expression) -> Array:
+        """The matrix of an expression; the space of one number has an axis of length one."""
         match x:
             case Leaf():
                 if x not in self.known:
@@ -104,13 +105,15 @@ class System:
                 return np.sum([float(c) * self.value(term) for c, term in x.terms], axis=0)
             case IdentityOperator():
                 return np.eye(self.size(x.domain))
-        return np.zeros((self.size(x.codomain), self.size(x.domain)))
+            case _:
+                return np.zeros((self.size(x.codomain), self.size(x.domain)))
 
-    def values(self, *xs: Expression) -> list[np.ndarray]:
+    def values(self, *xs: Expression) -> list[Array]:
         """The matrices of several expressions."""
         return [self.value(x) for x in xs]
 
-    def _leaf(self, x: Leaf) -> np.ndarray:
+    def _leaf(self, x: Leaf) -> Array:
+        """The matrix of a symbol: given, by its function, as a rate, or of its definition."""
         row = x.symbol
         if row.name in self.given and not x.frames:
             return self.given[row.name]
@@ -126,11 +129,11 @@ class System:
         raise self.unknown(x)
 
     def unknown(self, x: Leaf) -> ValueError:
-        """What to say of a symbol that the system has no value for."""
+        """The error for a symbol that the system has no value of."""
         name = x.symbol.name
         return ValueError(f"{x} ({x.meaning}) is not known of this system: give it, {name}=…")
 
-    def rate(self, x: Expression, along: np.ndarray | None = None) -> np.ndarray:
+    def rate(self, x: Expression, along: Array | None = None) -> Array:
         """dx/dt in the axes of the bodies, along β or other joint rates, by differences."""
         if along is None:
             along = self.value(Leaf.of(SYMBOLS["beta"]))[:, 0]
@@ -143,7 +146,8 @@ class System:
             out += w / h * (ahead.value(x) - behind.value(x))
         return out
 
-    def _fit(self, name: str, value: Any) -> np.ndarray:
+    def _fit(self, name: str, value: ArrayLike) -> Array:
+        """A given value in the shape of the matrix of a symbol."""
         if name not in SYMBOLS or SYMBOLS[name].framed:
             raise ValueError(f"{name}=… gives nothing a value: no symbol of that name has one")
         spaces = SYMBOLS[name].codomain, SYMBOLS[name].domain
@@ -167,12 +171,13 @@ class System:
                 return 6 * len(space.frames)
             case "one":
                 return 1
-        raise ValueError(
-            "I or 0 alone has no size: name its space, IdentityOperator.of(JOINT_RATES)"
-        )
+            case "any":
+                raise ValueError(
+                    "I or 0 alone has no size: name its space, IdentityOperator.of(JOINT_RATES)"
+                )
 
     @property
-    def released(self) -> np.ndarray:
+    def released(self) -> Array:
         """Which freedoms are passive."""
         if self.passive is None:
             raise ValueError(
@@ -182,32 +187,34 @@ class System:
 
     # ---- blocks --------------------------------------------------------------------------------
 
-    def blocks(self, rows: Any, columns: Any, blocks: np.ndarray) -> np.ndarray:
-        """The matrix (6 nb, 6 nb) with given blocks."""
+    def blocks(
+        self, rows: Sequence[int] | Array, columns: Sequence[int] | Array, blocks: Array
+    ) -> Array:
+        """The matrix (6 nb, 6 nb) with blocks (n, 6, 6) at given rows and columns of blocks."""
         n = len(self.parents)
         out = np.zeros((n, 6, n, 6))
         out[rows, :, columns, :] = blocks
         return out.reshape(6 * n, 6 * n)
 
-    def diagonal(self, blocks: np.ndarray) -> np.ndarray:
-        """The block diagonal matrix of (nb, 6, 6)."""
+    def diagonal(self, blocks: Array) -> Array:
+        """The block-diagonal matrix (6 nb, 6 nb) of blocks (nb, 6, 6)."""
         every = np.arange(len(self.parents))
         return self.blocks(every, every, blocks)
 
-    def on_diagonal(self, X: np.ndarray) -> np.ndarray:
-        """The diagonal blocks of X."""
+    def on_diagonal(self, X: Array) -> Array:
+        """X with zeros off its diagonal blocks."""
         return X * np.kron(np.eye(len(self.parents)), np.ones((6, 6)))
 
-    def motion_cross(self, motions: np.ndarray) -> np.ndarray:
+    def motion_cross(self, motions: Array) -> Array:
         """ad of a motion of each body, block diagonal."""
         return self.diagonal(ad(motions.reshape(-1, 6)))
 
-    def force_cross(self, motions: np.ndarray) -> np.ndarray:
+    def force_cross(self, motions: Array) -> Array:
         """crf = −ad* of a motion of each body, block diagonal."""
         return -self.motion_cross(motions).T
 
-    def carried(self, *frames: str) -> np.ndarray:
-        """What carries forces at frames to the bodies, (6 nb, 6 · frames)."""
+    def carried(self, *frames: str) -> Array:
+        """The matrix that carries forces at frames to the bodies, (6 nb, 6 · frames)."""
         out = np.zeros((len(self.parents), 6, len(frames), 6))
         for k, name in enumerate(frames):
             if name not in self.frames:
@@ -221,22 +228,22 @@ class System:
     # ---- the forest ----------------------------------------------------------------------------
 
     @property
-    def inner(self) -> np.ndarray:
-        """The bodies that hang on others."""
+    def inner(self) -> Array:
+        """The numbers of the bodies whose parent is a body."""
         return np.flatnonzero(np.array(self.parents, int) >= 0)
 
     @property
-    def inner_parents(self) -> np.ndarray:
+    def inner_parents(self) -> Array:
         """The parents of `inner`."""
         return np.array(self.parents, int)[self.inner]
 
     @property
-    def roots(self) -> np.ndarray:
-        """The bodies that hang on the world."""
+    def roots(self) -> Array:
+        """The numbers of the bodies whose parent is the world."""
         return np.flatnonzero(np.array(self.parents, int) < 0)
 
     def freedom(self, hinge: str) -> int:
-        """The only freedom of a hinge."""
+        """The number of the only freedom of a hinge."""
         if hinge not in self.hinges:
             raise ValueError(f"there is no hinge {hinge!r}; there are {_list(self.hinges)}")
         place = self.hinges[hinge]
@@ -244,14 +251,14 @@ class System:
             raise ValueError(f"hinge {hinge!r} has not one freedom, but {place.stop - place.start}")
         return place.start
 
-    def axis(self, hinge: str) -> np.ndarray:
+    def axis(self, hinge: str) -> Array:
         """The axis of a hinge with one freedom as a motion of its body, zero at others, (nb, 6)."""
         i, out = self.freedom(hinge), np.zeros((len(self.parents), 6))
         out[self.moves[i]] = self.H[i]
         return out
 
     def check_free(self, roots: Iterable[int]) -> None:
-        """Do root bodies fly freely: with six freedoms, and no armature that ties them down?"""
+        """Raise a `ValueError` unless these roots are free: six freedoms without armature."""
         for i in roots:
             own = self.moves == i
             if own.sum() != 6 or np.linalg.matrix_rank(self.H[own]) < 6 or self.A[own].any():
@@ -259,11 +266,11 @@ class System:
                 raise ValueError(f"body {name} is no free base: one has six freedoms, no armature")
 
     def rerooted(self, body: str) -> System:
-        """The system with another body as the base ([BI] Appendix A): same frames and order of the
-        freedoms, but the six of the free root become the spatial velocity of the new base.
+        """The system with another body as the base ([BI] Appendix A).
 
-        A hinge c on the way from the root hangs parent p on child c: φ'_p = φ_c⁻¹ and
-        H'_p* = −φ_c⁻* H_c*.
+        The frames and the order of the freedoms stay, but the six freedoms of the free root become
+        the spatial velocity of the new base. Along the path to the new base child c becomes the
+        parent of its parent p: φ'_p = φ_c⁻¹ and H'_p* = −φ_c⁻* H_c*.
         """
         if body not in self.bodies:
             raise ValueError(f"there is no body {body!r}; there are {_list(self.bodies)}")
@@ -272,7 +279,8 @@ class System:
         moves, H = self.moves.copy(), self.H.copy()
         while (p := self.parents[c]) >= 0:
             own = self.moves == c
-            back = np.linalg.inv(self.phi[c])
+            block: Array = self.phi[c]
+            back = np.linalg.inv(block)
             parents[p], phi[p] = c, back
             moves[own], H[own] = p, -self.H[own] @ back
             c = p
@@ -284,14 +292,15 @@ class System:
 
 
 @contextmanager
-def _explained(what: str) -> Iterator[None]:
+def _explained(what: str) -> Generator[None]:
+    """A context in which a `LinAlgError` becomes a `ValueError` that says what failed."""
     try:
         yield
     except np.linalg.LinAlgError as error:
         raise ValueError(f"{what}: {str(error).lower()}") from None
 
 
-def ad(X: np.ndarray) -> np.ndarray:
+def ad(X: Array) -> Array:
     """ad(X) = [[a~, 0], [b~, a~]] of X = [a; b], for each row."""
     out = np.zeros((len(X), 6, 6))
     out[:, :3, :3] = out[:, 3:, 3:] = skew(X[:, :3])
@@ -299,7 +308,7 @@ def ad(X: np.ndarray) -> np.ndarray:
     return out
 
 
-def skew(x: np.ndarray) -> np.ndarray:
+def skew(x: Array) -> Array:
     """x~ with x~ y = x × y, (…, 3, 3) of (…, 3)."""
     return np.cross(np.eye(3), x[..., None, :])
 

@@ -1,21 +1,45 @@
-"""Any expression as a dense matrix: slow, and the oracle of everything fast."""
+"""Any expression as a dense matrix: slow, and the oracle of the recursions."""
 
 from __future__ import annotations
-
-from typing import Any
-
-import numpy as np
 
 from phipsi.operators.algebra.expression import Expression
 from phipsi.operators.algebra.spaces import SCALARS
 from phipsi.operators.algebra.system import System
+from phipsi.typing import Array, ArrayLike
 
 
-def matrix(expression: Expression, system: System, /, **values: Any) -> np.ndarray:
-    """The matrix of an expression on a system; a vector is flat, a number has no axes.
+def matrix(expression: Expression, system: System, /, **values: ArrayLike) -> Array:
+    """The dense matrix of an expression on a system.
 
-    Vectors that the system does not know are given by name (`T=tau`; those of bodies flat or
-    (nb, 6)), as may be any symbol (`G=gain`). `ValueError` says what else the system lacks.
+    Parameters
+    ----------
+    expression
+        The expression.
+    system
+        The system, as `system(robot, q)` makes it.
+    **values
+        Values of symbols by name: of vectors that the system does not know (`T=tau`; those of
+        bodies flat or (nb, 6)), or of any other symbol without frames (`G=gain`).
+
+    Returns
+    -------
+    (m, n), of a vector (m,), of a number ()
+        The matrix.
+
+    Raises
+    ------
+    ValueError
+        If the system lacks a value, or an inverse does not exist.
+
+    Examples
+    --------
+    >>> import numpy as np, phipsi as pp
+    >>> from phipsi.operators import mass
+    >>> from phipsi.operators.dense import matrix, system
+    >>> robot = pp.robots.double_pendulum()
+    >>> q = [0.3, -0.5]
+    >>> np.allclose(matrix(mass, system(robot, q)), pp.mass_matrix(robot, q))
+    True
     """
     dense = (system.giving(**values) if values else system).value(expression)
     spaces = zip(dense.shape, (expression.codomain, expression.domain), strict=True)

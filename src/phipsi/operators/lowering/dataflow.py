@@ -1,22 +1,22 @@
 """Dataflow: the values that an expression applied to a vector is computed from, body by body.
 
-Values are vectors of a space, one part for each body. Operators are linear, so those that are
-applied to several values are applied to their sum; φ and ψ become recursions
+A value is a vector of a space, with one part for each body. Operators are linear, so an operator
+that is applied to several values is applied once, to their sum. φ and ψ become recursions
 
     z = φx:   z = x + E_φ z                 E_φ y = Σ φ y over the children, from tip to base
     z = ψx:   z = x + E_φ (z − G H z)
     y = φ*x:  y = x + E_φ* y                E_φ* y = φ* y of the parent, from base to tip
     y = ψ*x:  y = x + (I − H* G*) E_φ* y
 
-Values know no robot.
+Values do not depend on a robot.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal
 
 from phipsi.operators.algebra.expression import (
     Adjoint,
@@ -34,12 +34,22 @@ from phipsi.operators.algebra.symbols import SYMBOLS, H, I, M, phi
 from phipsi.operators.lowering.recursions import RECURSION_OF
 
 MOST = 2000
-"""Values that an expression may be made of."""
+"""The most values that an expression may be computed from."""
 ONE = Fraction(1)
+
+Op = Literal[
+    "input", "state", "unit", "one", "zero", "add", "times", "dot", "apply", "recur", "gather",
+    "scatter", "place", "pick", "logdet", "solve", "load",
+]  # fmt: skip
+"""The operation of a value: a given vector; a vector that a recursion behind symbols computes; a
+unit vector at frames; the number one; zero; a sum with numbers; a vector times a number; a product
+of two vectors; a block-diagonal operator; a resolvent such as φ; a sum over the children; the value
+of the parent; a force at frames on the bodies; a motion of bodies at frames; a log-determinant; the
+solution of linear equations at frames; the forces that a motion needs."""
 
 
 class LoweringError(ValueError):
-    """An expression that no recursion computes, and why: words and expressions."""
+    """An expression that no recursion computes, and why; `args` are texts and expressions."""
 
     def __str__(self) -> str:
         return "".join(map(str, self.args))
@@ -47,17 +57,18 @@ class LoweringError(ValueError):
 
 @dataclass(eq=False)
 class Value:
-    """A vector, part by part, or (in the space of frames and of numbers) as a whole."""
+    """A vector with a part for each body, or as a whole in the spaces of frames and of numbers."""
 
-    op: str
+    op: Op
     space: Space
     args: tuple[Value, ...] = ()
     data: Any = None
+    """A constant of the operation: an operator, a name, numbers, or frames."""
     number: int = 0
     whole: bool = False
-    """Of no body: a vector at frames, or a number."""
+    """Whether it belongs to no body: a vector at frames, or a number."""
     recursion: tuple[Value, ...] = field(default=())
-    """Of a `recur`: what it is equal to, in terms of itself."""
+    """Of a `recur`: the values whose sum it equals, which depend on itself."""
 
     @property
     def inputs(self) -> tuple[Value, ...]:
@@ -71,15 +82,17 @@ class Value:
 
 
 class Dataflow:
-    """The values that an expression takes, the same ones never made twice."""
+    """The values that an expression is computed from; equal values are the same object."""
 
     def __init__(self, given: Iterable[str]) -> None:
         self.given = frozenset(given)
-        self.known: dict[Any, Value] = {}
+        self.known: dict[Hashable, Value] = {}
         self.values: list[Value] = []
         self.applied: dict[tuple[Expression, Value], Value] = {}
 
-    def make(self, op: str, space: Space, args: tuple[Value, ...] = (), data: Any = None) -> Value:
+    def make(
+        self, op: Op, space: Space, args: tuple[Value, ...] = (), data: Hashable = None
+    ) -> Value:
         """The value with this operation and these arguments."""
         key = (op, space, data, *map(id, args))
         if key not in self.known:
@@ -96,14 +109,16 @@ class Dataflow:
     def add(
         self, terms: Iterable[tuple[Fraction, Value]], space: Space, *, sent: bool = False
     ) -> Value:
-        """Σ number · value; what one operator is applied to is added first. In what a recursion
-        has `sent` to a neighbour, recursions (itself among them) are left as they are."""
+        """Σ number · value, where the arguments of one operator are added before it is applied.
+
+        Recursions with the same operator are combined too, except in values that a recursion has
+        `sent` to a neighbour, as these contain the recursion itself."""
         flat: dict[Value, Fraction] = {}
         for c, x in terms:
             for d, y in _terms(x):
                 flat[y] = flat.get(y, Fraction(0)) + c * d
         flat = {x: c for x, c in flat.items() if c and x.op != "zero"}
-        groups: dict[Any, list[tuple[Fraction, Value]]] = {}
+        groups: dict[Hashable, list[tuple[Fraction, Value]]] = {}
         for x, c in flat.items():
             linear = x.op in ("apply", "gather", "scatter") or (x.op == "recur" and not sent)
             groups.setdefault((x.op, x.data) if linear else x, []).append((c, x))
@@ -123,7 +138,7 @@ class Dataflow:
         return ONE, self.make(like.op, like.space, (inner,), like.data)
 
     def _loaded(self, terms: dict[Value, Fraction], space: Space) -> Value:
-        """The sum, with M φ*(H* y + a) + b as the load of the motion with accelerations y."""
+        """The sum; terms M φ*(H* y + a) + b become the load of the motion with accelerations y."""
         own = self.known.get(("state", BODY_FORCES, "b"))
         if own in terms:
             for x in list(terms):
@@ -140,7 +155,7 @@ class Dataflow:
         return self.make("add", space, tuple(ordered), tuple(terms[x] for x in ordered))
 
     def _acceleration(self, x: Value) -> tuple[Value, ...] | None:
-        """The y of M φ*(H* y + a), () for none, None where x is something else."""
+        """(y,) if x is M φ*(H* y + a), () if it is M φ*a, else None."""
         if not (x.op == "apply" and x.data is M and x.args[0].op == "recur"
                 and x.args[0].data is phi.T):  # fmt: skip
             return None
@@ -200,14 +215,15 @@ class Dataflow:
         raise LoweringError(leaf, f" ({leaf.meaning}) has no recursion in this version")
 
     def transfer(self, x: Expression, y: Value) -> Value:
-        """E_φ y or E_φs* y, gathered from the children; E_φ* y or E_φs y, scattered to them; B y,
-        placed at the bodies of frames; B* y, picked there."""
+        """A value between neighbours or frames: E_φ y or E_φs* y, gathered from the children;
+        E_φ* y or E_φs y, scattered to them; B y, placed at the bodies of frames; B* y, picked
+        there."""
         op = transfer_of(x)
         data = next(iter(x.leaves)).frames or x
         return y if y.op == "zero" else self.make(op, x.codomain, (y,), data)
 
     def recur(self, x: Expression, source: Value) -> Value:
-        """φ, ψ or an adjoint of them, applied to a source."""
+        """A resolvent (φ, ψ or one of their adjoints) applied to a source."""
         if source.op == "zero":
             return source
         known = ("recur", x.codomain, x, id(source)) in self.known
@@ -225,8 +241,8 @@ class Dataflow:
     def _equation(
         self, x: Expression, z: Value, start: Value, sent: list[tuple[Fraction, Value]]
     ) -> tuple[Value, ...]:
-        """What z is the sum of: inward what passes each hinge is gathered, outward what comes from
-        the parent passes the hinge."""
+        """The values whose sum z is: inward, the part that passes each hinge is gathered; outward,
+        the value of the parent passes the hinge."""
         transfer, through = RESOLVENTS[x]
         if x in INWARDS:
             own = self.apply(through, z)
@@ -237,6 +253,7 @@ class Dataflow:
         return (self.add(whole, x.codomain, sent=True),)
 
     def _inverse(self, x: Inverse, y: Value) -> Value:
+        """The inverse applied to y: block by block, or by solving equations at frames."""
         inner = x.inner
         if _acts_inverted(inner) or _inertias(inner):
             return self.make("apply", x.codomain, (y,), x)
@@ -288,11 +305,12 @@ class Dataflow:
 
 
 def _terms(x: Value) -> list[tuple[Fraction, Value]]:
+    """A value as a sum: pairs (number, value)."""
     return list(zip(x.data, x.args, strict=True)) if x.op == "add" else [(ONE, x)]
 
 
 def _acts_inverted(x: Expression) -> bool:
-    """Has each body an inverse of its block?"""
+    """Whether the inverse of a symbol can be applied block by block."""
     leaf = x.leaf if isinstance(x, Adjoint) else x
     action = leaf.symbol.action if isinstance(leaf, Leaf) else None
     if action is None:
@@ -301,17 +319,18 @@ def _acts_inverted(x: Expression) -> bool:
 
 
 def _inertias(x: Expression) -> bool:
-    """Is it a sum of inertias of bodies?"""
+    """Whether an expression is a sum of inertias of bodies."""
     return isinstance(x, Sum) and all(
         c == 1 and isinstance(term, Leaf) and term.symbol.inertia for c, term in x.terms
     )
 
 
-OPPOSITE = {"gather": "scatter", "scatter": "gather", "place": "pick"}
+OPPOSITE: dict[str, Op] = {"gather": "scatter", "scatter": "gather", "place": "pick"}
+"""The operation of the adjoint."""
 
 
-def transfer_of(x: Expression) -> str:
-    """How a symbol, or the adjoint of one, transfers between neighbours or frames."""
+def transfer_of(x: Expression) -> Op:
+    """The operation of a symbol, or of its adjoint, that transfers between neighbours or frames."""
     (leaf,) = x.leaves
     assert leaf.symbol.transfer is not None
     return leaf.symbol.transfer if x is leaf else OPPOSITE[leaf.symbol.transfer]
@@ -326,6 +345,6 @@ def _resolvents() -> Iterator[tuple[Expression, tuple[Expression, Expression]]]:
 
 
 RESOLVENTS = dict(_resolvents())
-"""Symbols that are resolvents, and their adjoints: a transfer, and what passes a hinge."""
+"""Symbols that are resolvents, and their adjoints: (transfer, the operator through a hinge)."""
 INWARDS = {x for x, (transfer, _) in RESOLVENTS.items() if transfer_of(transfer) == "gather"}
-"""Those that run from tip to base."""
+"""The resolvents that run from tip to base."""

@@ -1,8 +1,8 @@
-"""Plans at work: the sweeps of a lowered expression on the bodies of a robot."""
+"""Execution of plans: the sweeps of a lowered expression on the bodies of a robot."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import reduce
 from typing import Any
@@ -19,6 +19,8 @@ from phipsi.operators.lowering.recursions import INWARD, OUTWARD
 from phipsi.spatial import Force, Motion, Pivot, RigidMotion, SpatialInertia
 from phipsi.spatial import rotation as rot
 from phipsi.sweeps import (
+    Children,
+    Record,
     external_forces,
     forest,
     gather,
@@ -29,6 +31,8 @@ from phipsi.sweeps import (
     stack,
     total,
 )
+from phipsi.sweeps.forest import Fields
+from phipsi.typing import Array, ArrayLike, ConfigurationLike, ExternalForces, JointVectorLike, Real
 
 
 def field(v: Value) -> str:
@@ -37,17 +41,29 @@ def field(v: Value) -> str:
 
 
 class Execution:
-    """One plan on one robot; vectors by name, of joints (nv,), bodies (nb, 6) or frames."""
+    """A plan on a robot.
+
+    `vectors` are those that the plan takes, by name: of joints (nv,), of bodies (nb, 6) or at
+    frames. `more` are joint vectors that actions and recursions read, such as `v`.
+    """
 
     def __init__(
-        self, plan: Plan, robot: Robot, q: Any, vectors: Mapping[str, Any], **more: Any
+        self,
+        plan: Plan,
+        robot: Robot,
+        q: ConfigurationLike,
+        vectors: Mapping[str, ArrayLike],
+        external: ExternalForces | None = None,
+        **more: JointVectorLike,
     ) -> None:
         self.plan, self.robot = plan, robot
         given = {v: vectors[v.data] for v in plan.values if v.op == "input"}
-        joints = {field(v): x for v, x in given.items() if not v.whole and v.space.size != "body"}
+        joints: dict[str, JointVectorLike] = {
+            field(v): x for v, x in given.items() if not v.whole and v.space.size != "body"
+        }
         symbols = {x for v in plan.values if v.op == "apply" for x in v.data.leaves}
         joints |= {hinge_field(x): robot.mask(*x.frames) * 1.0 for x in symbols if x.frames}
-        self.x = forest(robot, q, **joints, **more)
+        self.x = forest(robot, q, external=external, **joints, **more)
         if any(x.symbol.reads_origin for x in symbols):
             places = (Motion(rot.zero(), body.origin.position) for body in robot.bodies)
             self.x = self.x.carrying(origin=list(places))
@@ -55,10 +71,11 @@ class Execution:
             if v.space.size == "body":
                 self.x = self.x.placed(Force if v.space.is_force else Motion, **{field(v): rows})
         self.wholes: dict[Value, Any] = {v: np.asarray(x) for v, x in given.items() if v.whole}
+        """The values that belong to no body: arrays and numbers."""
         self.kept = _kept(plan)
 
-    def result(self) -> Any:
-        """Make the sweeps; what they result in."""
+    def result(self) -> Array:
+        """The result of the plan, after all its sweeps."""
         for sweep in self.plan.sweeps:
             self._sweep(sweep)
         value = self.plan.result
@@ -71,6 +88,7 @@ class Execution:
         )
 
     def _sweep(self, sweep: Sweep) -> None:
+        """Run one sweep: add its fields to the records, and compute the values of no body."""
         for v in sweep.values:
             if v.op in ("unit", "one", "zero", "add", "times") and v.whole:
                 if all(y in self.wholes for y in v.args):
@@ -93,9 +111,11 @@ class Execution:
 
     # ---- one body ------------------------------------------------------------------------------
 
-    def _step(self, sweep: Sweep) -> Callable[[Any, Any], dict[str, Any]]:
-        def step(k: Any, near: Any) -> dict[str, Any]:
-            new: dict[str, Any] = {}
+    def _step(self, sweep: Sweep) -> Callable[[Record, Any], Fields]:
+        """The step of a sweep: a function of a body and of its children or parent, or of None."""
+
+        def step(k: Record, near: Any) -> Fields:
+            new: Fields = {}
             for recursion in sweep.recursions:
                 fields = recursion.step(k, near)
                 new.update(fields)
@@ -115,10 +135,13 @@ class Execution:
 
         step.__name__ = " ".join(recursion.name for recursion in sweep.recursions) or "recursion"
         services = self.plan.expression.services
-        step.formulas = lambda: services.formulas(self.plan, sweep)  # type: ignore[attr-defined]
+        vars(step)["formulas"] = lambda: services.formulas(self.plan, sweep)
         return step
 
-    def _part(self, v: Value, k: Any, near: Any, get: Callable[[Value], Any]) -> Any:
+    def _part(
+        self, v: Value, k: Record, near: Children | Record | None, get: Callable[[Value], Any]
+    ) -> Any:
+        """The part of a value that belongs to a body k; `get` gives those it is computed from."""
         match v.op:
             case "apply":
                 return act(v.data, k, get(v.args[0]))
@@ -127,6 +150,7 @@ class Execution:
             case "recur":
                 return _summed([Fraction(1)] * len(v.recursion), [get(y) for y in v.recursion])
             case "gather":
+                assert isinstance(near, Children)
                 name = field(v.args[0])
                 if v.space.is_force:
                     return near.sum(lambda c: c.phi @ getattr(c, name), Force.zero())
@@ -144,10 +168,11 @@ class Execution:
                 return _dot(*map(get, v.args))
             case "logdet":
                 return v.data.symbol.action.logdet(k)
-        return getattr(k, field(v))  # given, or placed
+            case _:  # a given value, or one at frames that was carried to the bodies
+                return getattr(k, field(v))
 
-    def _world(self, sweep: Sweep) -> dict[str, Any]:
-        """What a root sees of the world."""
+    def _world(self, sweep: Sweep) -> dict[str, object]:
+        """The fields of the world, which the step of a root reads."""
         world = {n: x for own in sweep.recursions for n, x in own.world(self.robot).items()}
         for v in sweep.values:
             if v.op == "scatter":
@@ -156,9 +181,10 @@ class Execution:
                 world[motion_field(v)] = RigidMotion.accelerated(-rot.scalars(self.robot.gravity))
         return world
 
-    # ---- what is of no body --------------------------------------------------------------------
+    # ---- values of no body ---------------------------------------------------------------------
 
     def _whole(self, v: Value) -> Any:
+        """A value that belongs to no body: an array or a number."""
         args: list[Any] = [self.wholes.get(y) for y in v.args]
         match v.op:
             case "pick":
@@ -175,28 +201,31 @@ class Execution:
                 return args[0] * args[1]
             case "zero":
                 return np.zeros(6 * len(v.space.frames), object) if v.space.frames else 0.0
-        if args and args[0] is not None:
-            return args[0] @ args[1]
-        return total(self.x, field(v), 0.0)
+            case _:  # a product of vectors: at frames, or summed over the bodies
+                if args and args[0] is not None:
+                    return args[0] @ args[1]
+                return total(self.x, field(v), 0.0)
 
-    def _at(self, name: str, value: str) -> Any:
+    def _at(self, name: str, value: str) -> Array:
+        """The motion of a frame, from a field with the motions of bodies."""
         frame = self.robot.frame(name)
         if frame.body == WORLD:
             return np.zeros(6, object)
         return (frame.placement.T @ getattr(self.x.body(frame.body), value)).array
 
     def _placed(self, v: Value) -> list[Force]:
+        """Forces at frames, carried to the bodies."""
         parts = np.split(self.wholes[v.args[0]], len(v.data))
         return external_forces(self.robot, dict(zip(v.data, parts, strict=True)), fixed=True)
 
 
 def motion_field(v: Value) -> str:
-    """The field of the rigid motion behind a load."""
+    """The field of a body's record that holds the rigid motion of a load."""
     return f"motion_{v.number}"
 
 
-def act(x: Expression, k: Any, y: Any) -> Any:
-    """A block-diagonal operator, applied to the part of one body."""
+def act(x: Expression, k: Record, y: Any) -> Any:
+    """A block-diagonal operator applied to the part y of a vector that belongs to a body k."""
     inner = x.inner if isinstance(x, Inverse) else x
     if isinstance(inner, Sum):
         parts = (getattr(k, leaf.symbol.name) for leaf in sorted(inner.leaves, key=str))
@@ -219,11 +248,11 @@ def act(x: Expression, k: Any, y: Any) -> Any:
 
 
 def hinge_field(x: Leaf) -> str:
-    """The field of a body's record that says which of its freedoms are those of a named hinge."""
+    """The field of a body's record that marks the freedom of a named hinge."""
     return f"hinge_{x.frames[0]}"
 
 
-def _carried(k: Any, X: RigidMotion, acceleration: list[Any]) -> RigidMotion:
+def _carried(k: Record, X: RigidMotion, acceleration: list[Array]) -> RigidMotion:
     """The motion X of the parent, carried through the hinge ([BI-c] (2.2))."""
     rate = k.H_rate(k.v)
     for qdd in acceleration:
@@ -231,7 +260,8 @@ def _carried(k: Any, X: RigidMotion, acceleration: list[Any]) -> RigidMotion:
     return (k.phi.T @ X).through(k.H.T @ k.v, rate)
 
 
-def _summed(numbers: Any, values: list[Any]) -> Any:
+def _summed(numbers: Iterable[Fraction], values: Sequence[Any]) -> Any:
+    """Σ number · value; a factor of one takes no multiplication."""
     out = None
     for c, x in zip(numbers, values, strict=True):
         x = x if abs(c) == 1 else x * float(abs(c))
@@ -239,13 +269,15 @@ def _summed(numbers: Any, values: list[Any]) -> Any:
     return out
 
 
-def _dot(x: Any, y: Any) -> Any:
+def _dot(x: Any, y: Any) -> Real:
+    """The product of a motion with a force, in either order, or of two arrays."""
     if isinstance(x, Motion):
         return x.dot(y)
     return y.dot(x) if isinstance(x, Force) else x @ y
 
 
-def _zero(v: Value, k: Any) -> Any:
+def _zero(v: Value, k: Record) -> Force | Motion | Array:
+    """The part of zero that belongs to a body."""
     return _still(v.space) if v.space.size == "body" else np.zeros(len(k.A), object)
 
 
@@ -254,7 +286,7 @@ def _still(space: Space) -> Force | Motion:
 
 
 def _kept(plan: Plan) -> set[Value]:
-    """The values that are read by neighbours, by later sweeps, or at the end."""
+    """The values that must be fields of records: neighbours, later sweeps or the end read them."""
     sweep_of = {v: i for i, sweep in enumerate(plan.sweeps) for v in sweep.values}
     kept = {plan.result}
     for v in plan.values:

@@ -1,7 +1,7 @@
 """Lowering: an expression applied to a vector becomes sweeps over the bodies.
 
-All values that run in the same direction are one sweep. Values, recursions and their order know no
-robot: a `Plan` is made once for an expression.
+All values that run in the same direction share one sweep. Values, recursions and their order do not
+depend on a robot: a `Plan` is made once for an expression.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from phipsi.operators.algebra.derivation import Derivation
 from phipsi.operators.algebra.expression import Expression
 from phipsi.operators.algebra.simplify import derive
 from phipsi.operators.algebra.spaces import SCALARS, Space
-from phipsi.operators.lowering.dataflow import Dataflow, LoweringError, Value
+from phipsi.operators.lowering.dataflow import Dataflow, LoweringError, Op, Value
 from phipsi.operators.lowering.recursions import (
     INWARD,
     LOCAL,
@@ -25,11 +25,12 @@ from phipsi.operators.lowering.recursions import (
     Recursion,
 )
 
-DIRECTIONS: dict[str, Direction] = {"gather": INWARD, "scatter": OUTWARD, "load": OUTWARD}
-"""The sweep that a value between neighbours needs."""
+DIRECTIONS: dict[Op, Direction] = {"gather": INWARD, "scatter": OUTWARD, "load": OUTWARD}
+"""The direction of the sweep in which a value that depends on neighbours is computed."""
 
-COSTS = {"load": 70, "gather": 24, "scatter": 24, "add": 6, "place": 1, "dot": 6}
-"""Operations for a hinge with one freedom, roughly: to choose among equal expressions."""
+COSTS: dict[Op, int] = {"load": 70, "gather": 24, "scatter": 24, "add": 6, "place": 1, "dot": 6}
+"""The approximate number of operations for a hinge with one freedom, by which the cheapest of equal
+expressions is chosen."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ class Plan:
 
     @property
     def cost(self) -> int:
-        """Operations per body, roughly."""
+        """The approximate number of operations for each body."""
         behind = sum(recursion.cost for sweep in self.sweeps for recursion in sweep.recursions)
         return behind + sum(_cost(x) for x in self.values)
 
@@ -64,7 +65,7 @@ class Plan:
 
     @property
     def moving(self) -> bool:
-        """Does it depend on the velocity?"""
+        """Whether it depends on the joint rates."""
         return any(x.moving for sweep in self.sweeps for x in sweep.recursions) or any(
             x.op == "load" or (x.op == "apply" and any(y.symbol.moving for y in x.data.leaves))
             for x in self.values
@@ -103,7 +104,7 @@ def planned(x: Expression, given: Iterable[str] = ()) -> Plan:
 
 
 def _ordered(result: Value) -> Iterator[Value]:
-    """The values behind a result, each after those of the same body that it is made of."""
+    """The values that a result is computed from, each after its inputs at the same body."""
     done: set[Value] = set()
     waiting = [(result, False)]
     while waiting:
@@ -114,12 +115,12 @@ def _ordered(result: Value) -> Iterator[Value]:
             done.add(x)
             waiting.append((x, True))
             waiting.extend((y, False) for y in x.inputs)
-            if not x.inputs:  # what neighbours send comes in its own time
+            if not x.inputs:  # the values of neighbours need no order: they come last
                 waiting[:0] = [(y, False) for y in x.args]
 
 
 Levels = dict[Value | Recursion, int]
-"""The number of the sweep that something is computed in."""
+"""The number of the sweep in which a value or recursion is computed."""
 
 
 def _swept_from(first: Direction, x: Expression, result: Value, values: tuple[Value, ...]) -> Plan:
@@ -154,7 +155,7 @@ def _swept_from(first: Direction, x: Expression, result: Value, values: tuple[Va
 
 
 def _late(level: Levels, values: tuple[Value, ...]) -> None:
-    """What is made of given vectors alone is computed where it is first used."""
+    """Move values that depend on given vectors alone to the sweep that first uses them."""
     given: set[Value] = set()
     for x in values:
         if x.op not in ("gather", "scatter", "load", "recur", "state") and not needed(x):
@@ -169,17 +170,19 @@ def _late(level: Levels, values: tuple[Value, ...]) -> None:
 
 
 def _after(x: Value) -> bool:
-    """Is it known only after the sweep that it is computed in?"""
+    """Whether a value is known only after the sweep in which it is computed."""
     return x.whole and x.op not in ("input", "unit", "one", "zero")
 
 
 def _closure(recursions: Iterable[Recursion]) -> Iterator[Recursion]:
+    """Recursions, and before each those that it needs, directly or indirectly."""
     for recursion in recursions:
         yield from _closure(recursion.needs)
         yield recursion
 
 
 def _swept(level: Levels, values: tuple[Value, ...], first: Direction) -> Iterator[Sweep]:
+    """The sweeps, from the number of the sweep of each value and recursion."""
     second = OUTWARD if first == INWARD else INWARD
     carried: list[Value] = []
     last = max(level.values(), default=0)
@@ -197,7 +200,7 @@ def _swept(level: Levels, values: tuple[Value, ...], first: Direction) -> Iterat
 
 @dataclass(frozen=True)
 class Lowered:
-    """An expression, how it was simplified, and the plan of its cheapest form."""
+    """The derivation of an expression, and the plan of its cheapest form."""
 
     derivation: Derivation[Expression]
     plan: Plan
@@ -206,7 +209,7 @@ class Lowered:
 def lower(x: Expression, given: tuple[str, ...] = ()) -> Lowered:
     """The cheapest plan among the forms of an expression that its derivation passes through.
 
-    `given` names vectors that are given though they have a definition.
+    `given` names vectors that are given although they have a definition.
     """
     return _lowered(x, given)
 

@@ -19,12 +19,26 @@ from phipsi.operators.lowering.execute import Execution
 from phipsi.operators.lowering.plan import Lowered, Plan, lower
 from phipsi.programs import ROBOT, Parameter, Program
 from phipsi.programs.parameters import STANDARD
+from phipsi.typing import (
+    Array,
+    ArrayLike,
+    ConfigurationLike,
+    ExternalForces,
+    JointVectorLike,
+    MaskLike,
+    Shape,
+)
 
 
 def traced(
-    expression: Expression, robot: Robot, q: Any, v: Any, active: Any, external: Any,
-    vectors: Mapping[str, Any],
-) -> Any:  # fmt: skip
+    expression: Expression,
+    robot: Robot,
+    q: ConfigurationLike,
+    v: JointVectorLike | None,
+    active: MaskLike | None,
+    external: ExternalForces | None,
+    vectors: Mapping[str, ArrayLike],
+) -> Array:
     """The value of an expression as a part of a traced program; see `compute`."""
     given = tuple(sorted(name for name in vectors if name in SYMBOLS))
     lowered = lower(expression, given)
@@ -34,8 +48,10 @@ def traced(
     return _run(lowered, robot, q, v, mask, external, vectors)
 
 
-def check_vectors(x: Expression, plan: Plan, v: Any, vectors: Mapping[str, Any]) -> None:
-    """Refuse a call that lacks a vector, or gives one that is not asked for."""
+def check_vectors(
+    x: Expression, plan: Plan, v: JointVectorLike | None, vectors: Mapping[str, object]
+) -> None:
+    """Raise an error if a call lacks a vector, or gives one that the expression does not use."""
     for name in plan.inputs:
         if name != "beta" and name not in vectors:
             meaning = f" ({SYMBOLS[name].meaning})" if name in SYMBOLS else ""
@@ -51,23 +67,29 @@ def check_vectors(x: Expression, plan: Plan, v: Any, vectors: Mapping[str, Any])
 
 
 def _run(
-    lowered: Lowered, robot: Robot, q: Any, v: Any, active: Mask | None, external: Any,
-    vectors: Mapping[str, Any],
-) -> Any:  # fmt: skip
+    lowered: Lowered,
+    robot: Robot,
+    q: ConfigurationLike,
+    v: JointVectorLike | None,
+    active: Mask | None,
+    external: ExternalForces | None,
+    vectors: Mapping[str, ArrayLike],
+) -> Array:
+    """The result of a lowered expression on a robot, from checked arguments."""
     plan = lowered.plan
     full = {name: _padded(robot, plan.inputs[name], x, active) for name, x in vectors.items()
             if name in plan.inputs}  # fmt: skip
-    more: dict[str, Any] = {} if v is None else {"v": v}
+    more: dict[str, JointVectorLike] = {} if v is None else {"v": v}
     if active is not None:
         more["passive"] = 1.0 - np.array(active, float)
-    if "beta" in plan.inputs:
+    if "beta" in plan.inputs and v is not None:
         full["beta"] = v
-    result = Execution(plan, robot, q, full, external=external, **more).result()
-    return _picked(robot, plan.result.space, result, active)
+    result = Execution(plan, robot, q, full, external, **more).result()
+    return _picked(plan.result.space, result, active)
 
 
-def _padded(robot: Robot, space: Space, x: Any, active: Mask | None) -> Any:
-    """A vector of active or passive joints in the length of all."""
+def _padded(robot: Robot, space: Space, x: ArrayLike, active: Mask | None) -> ArrayLike:
+    """A vector of active or passive joints with zeros for the other joints; others as they are."""
     if space.size not in ("active", "passive"):
         return x
     out = np.full(robot.nv, 0.0, object)
@@ -75,12 +97,13 @@ def _padded(robot: Robot, space: Space, x: Any, active: Mask | None) -> Any:
     return out
 
 
-def _picked(robot: Robot, space: Space, x: Any, active: Mask | None) -> Any:
+def _picked(space: Space, x: Array, active: Mask | None) -> Array:
+    """The entries of the active or passive joints, in such a space; others as they are."""
     return x[rows(space, active)] if space.size in ("active", "passive") else x
 
 
-def rows(space: Space, active: Mask | None) -> np.ndarray:
-    """The joints that a vector of active or passive ones is of."""
+def rows(space: Space, active: Mask | None) -> Array:
+    """The numbers of the freedoms that a vector of active or passive joints has."""
     mask = np.array(active, bool)
     return np.flatnonzero(mask if space.size == "active" else ~mask)
 
@@ -91,7 +114,7 @@ def rows(space: Space, active: Mask | None) -> np.ndarray:
 @lru_cache(maxsize=1024)
 def as_program(
     x: Expression, given: tuple[str, ...] = (), active: Mask | None = None
-) -> Program[Any, Any]:
+) -> Program[..., Array]:
     """The program (robot, q[, v], vectors…) that computes an expression; an operator is applied to
     its last argument, `x`."""
     if active is None:
@@ -108,7 +131,7 @@ def as_program(
         *sorted(spaces, key=lambda name: (name == "x", name)),
     ]
 
-    def function(robot: Robot, *arrays: Any, external: Any = None) -> Any:
+    def function(robot: Robot, *arrays: ArrayLike, external: ExternalForces | None = None) -> Any:
         check_robot(x, robot, lowered.derivation.needs)
         if active is not None and len(active) != robot.nv:
             raise ValueError(f"{x}: active has {len(active)} truth values, needs {robot.nv}")
@@ -133,7 +156,8 @@ def as_program(
     )
 
 
-def _shape(space: Space, active: Mask | None) -> tuple[int | str, ...]:
+def _shape(space: Space, active: Mask | None) -> Shape:
+    """The shape of a vector of a space, without the batch."""
     match space.size:
         case "body":
             return ("nb", 6)
@@ -141,11 +165,12 @@ def _shape(space: Space, active: Mask | None) -> tuple[int | str, ...]:
             return (6 * len(space.frames),)
         case "active" | "passive":
             return (len(rows(space, active)),)
-    return ("nv",)
+        case "joint" | "one" | "any":
+            return ("nv",)
 
 
 def _joint_space(lowered: Lowered) -> bool:
-    """Is a form of it made of what depends on the joint-space dynamics alone?"""
+    """Whether one of its forms has only symbols that depend on the joint-space dynamics alone."""
 
     def known(form: Expression) -> bool:
         try:
@@ -162,7 +187,7 @@ def _joint_space(lowered: Lowered) -> bool:
 
 
 def _with_bias(words: Mapping[Word, Fraction]) -> set[Word]:
-    """Words in which C stands for Hφb + HφMφ*a."""
+    """The words, with C in place of each pair Hφb + HφMφ*a."""
     found = set(words)
     for word, c in words.items():
         other = (*word[:-1], M, phi.T, a)

@@ -1,10 +1,10 @@
-"""The table of the recursions behind the symbols; `steps` has what they compute at one body."""
+"""The table of the recursions behind symbols; `steps` has the functions of one body."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Literal
 
 from phipsi.model import Robot
 from phipsi.operators.algebra import symbols as o
@@ -26,6 +26,7 @@ from phipsi.operators.lowering.steps import (
 )
 from phipsi.spatial import Compliance, Motion
 from phipsi.spatial import rotation as rot
+from phipsi.sweeps.forest import InwardStep, LocalStep, OutwardStep
 
 Direction = Literal["inward", "outward", "local"]
 INWARD: Direction = "inward"
@@ -34,23 +35,21 @@ LOCAL: Direction = "local"
 
 # ---- the table -----------------------------------------------------------------------------------
 
-Step = Callable[[Any, Any], dict[str, Any]]
-
 
 @dataclass(frozen=True, eq=False)
 class Recursion:
-    """A row of the table: a recursion, and the symbols that it gives a value."""
+    """A row of the table: a recursion, and the symbols whose value it computes."""
 
     name: str
     direction: Direction
-    step: Step
+    step: InwardStep | OutwardStep
     gives: tuple[Leaf, ...]
-    """The symbols that act by what it leaves in the records of bodies."""
+    """The symbols whose action reads the fields that it adds to the records of bodies."""
     formulas: Mapping[Name, Formula]
-    """What each name is equal to, in order."""
+    """The formula of each name, in order."""
     source: str
     cost: int
-    """Operations for a hinge with one freedom, roughly."""
+    """The approximate number of operations for a hinge with one freedom."""
     estimation: str = ""
     """What it computes if the bodies are the stations of a Kalman filter ([SOA] 4)."""
     note: str = ""
@@ -58,15 +57,15 @@ class Recursion:
     zero_at_world: Name | None = None
     """The name that is 0 at the world."""
     needs: tuple[Recursion, ...] = ()
-    """The recursions that it follows."""
-    world: Callable[[Robot], Mapping[str, Any]] = lambda robot: {}
-    """What the step of a root sees of the world, if it runs outward."""
-    sibling_message: Callable[[Any], dict[str, Any]] | None = None
-    """What a body tells its siblings before the sweep; the step reads the sum of them."""
-    no_siblings: Mapping[str, Any] = field(default_factory=dict)
+    """The recursions that must run before it."""
+    world: Callable[[Robot], Mapping[str, object]] = lambda robot: {}
+    """The fields of the world, which the step of a root reads if it runs outward."""
+    sibling_message: LocalStep | None = None
+    """The message of a body to its siblings before the sweep; the step reads the sum of these."""
+    no_siblings: Mapping[str, object] = field(default_factory=dict[str, object])
     """The sum for a body without siblings."""
     moving: bool = False
-    """It reads the joint rates."""
+    """Whether it reads the joint rates."""
 
 
 # ---- formulas: of a body k with children c and parent p
@@ -209,4 +208,4 @@ RECURSIONS = (RICCATI, PASSIVE_RICCATI, MOTION, GYROSCOPIC, UPSILON, DUAL, RATES
 RECURSION_OF: Mapping[str, Recursion] = {
     leaf.symbol.name: recursion for recursion in RECURSIONS for leaf in recursion.gives
 }
-"""The recursion that gives a symbol its value, by name."""
+"""The recursion that computes the value of a symbol, by the name of the symbol."""

@@ -1,6 +1,6 @@
 """Documents: plain text, Markdown and LaTeX from the same blocks.
 
-A block is made of sentences, a sentence of words and formulas.
+A block consists of sentences, and a sentence of texts and formulas.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Sentence = tuple[str | Formula, ...]
 
 @dataclass(frozen=True)
 class Title:
-    """The formula that a document is about."""
+    """The formula that a document explains."""
 
     formula: Formula
 
@@ -38,7 +38,7 @@ class Paragraph:
 
 @dataclass(frozen=True)
 class EqualForm:
-    """A formula equal to the one before, with a remark, and why."""
+    """A formula equal to the one before, with a remark and the reason."""
 
     formula: Formula
     remark: str = ""
@@ -54,7 +54,7 @@ class Equations:
 
 @dataclass(frozen=True)
 class Numbered:
-    """Lines under a heading, numbered from `first`: formulas and a remark."""
+    """Lines under a heading, numbered from `first`; a line is (formulas, remark)."""
 
     heading: Sentence
     first: int
@@ -63,7 +63,7 @@ class Numbered:
 
 @dataclass(frozen=True)
 class Table:
-    """Formulas and what they are."""
+    """Formulas and their meanings."""
 
     rows: tuple[tuple[Formula, Sentence], ...]
 
@@ -72,20 +72,26 @@ Block = Title | Heading | Paragraph | Equations | Numbered | Table
 
 
 class Text:
-    """Plain text."""
+    """Writes documents as plain text."""
 
     def document(self, blocks: Iterable[Block]) -> str:
-        """All blocks."""
+        """The text of all blocks."""
         lines = (line for block in blocks for line in self.lines(block))
         return "\n".join(lines).strip() + "\n"
 
     def sentence(self, sentence: Sentence) -> str:
-        """A sentence; formulas side by side are one."""
-        runs = groupby(sentence, lambda part: isinstance(part, Formula))
-        return "".join(self.math(*run) if math else self.words("".join(run)) for math, run in runs)  # type: ignore[arg-type]
+        """The text of a sentence; adjacent formulas are written as one."""
+        runs = [list(run) for _, run in groupby(sentence, lambda part: isinstance(part, Formula))]
+        return "".join(map(self._run, runs))
+
+    def _run(self, parts: list[str | Formula]) -> str:
+        """The text of adjacent formulas, or of adjacent words."""
+        formulas = [part for part in parts if isinstance(part, Formula)]
+        words = [part for part in parts if isinstance(part, str)]
+        return self.math(*formulas) if formulas else self.words("".join(words))
 
     def math(self, *formulas: Formula) -> str:
-        """Formulas side by side."""
+        """The text of adjacent formulas."""
         return "".join(map(str, formulas))
 
     def words(self, text: str) -> str:
@@ -119,21 +125,21 @@ class Text:
 
 
 def width(text: str) -> int:
-    """How many columns a text takes."""
+    """The number of columns that a text takes."""
     return sum(not combining(c) for c in text)
 
 
 class Markdown(Text):
-    """Markdown, formulas in LaTeX between dollars."""
+    """Writes documents as Markdown, formulas in LaTeX between dollars."""
 
     ESCAPES = str.maketrans({c: f"\\{c}" for c in "*_$`<\\"})
 
     def math(self, *formulas: Formula) -> str:
-        """Formulas side by side."""
+        """The text of adjacent formulas."""
         return f"${' '.join(x.latex for x in formulas)}$"
 
     def words(self, text: str) -> str:
-        """Words, the marks of Markdown escaped."""
+        """Words, with the special characters of Markdown escaped."""
         return text.translate(self.ESCAPES)
 
     def lines(self, block: Block) -> Iterator[str]:
@@ -166,12 +172,13 @@ GREEK = "αβγδεζηθικλμνξπρστυφχψωΓΔΘΛΞΠΣΥΦΨΩ"
 
 
 def _greek(letter: str) -> str:
+    """A Greek letter in LaTeX."""
     own = name(letter).split()[-1].lower()
     return rf"$\{own if letter.islower() else own.title()}$"
 
 
 class Latex(Markdown):
-    """A fragment of LaTeX; amsmath is all it needs."""
+    """Writes documents as a fragment of LaTeX, which needs only amsmath."""
 
     ESCAPES = str.maketrans(
         {c: f"\\{c}" for c in "%&#_{}$"}
@@ -187,7 +194,7 @@ class Latex(Markdown):
     )  # fmt: skip
 
     def words(self, text: str) -> str:
-        """Words, in ASCII; kg^½ is a power."""
+        """Words in ASCII; kg^½ becomes a power."""
         return normalize("NFD", text.replace("^½", "½")).translate(self.ESCAPES)
 
     def lines(self, block: Block) -> Iterator[str]:
@@ -213,14 +220,17 @@ class Latex(Markdown):
                 )
 
     def _equal(self, steps: Iterable[EqualForm]) -> Iterator[tuple[int, str]]:
+        """The number and text of each step."""
         for i, step in enumerate(steps):
             mark = rf"\quad$\leftarrow$ \emph{{{step.remark}}}" if step.remark else ""
             yield i, self.math(step.formula) + mark + self._small(r"\par", step.why)
 
     def _small(self, before: str, sentence: Sentence) -> str:
+        """A sentence in small print; empty if there is none."""
         return rf"{before}{{\small {self.sentence(sentence)}}}" if sentence else ""
 
     def _items(self, items: Iterable[tuple[str, str]]) -> Iterator[str]:
+        """The lines of a list of items (label, text)."""
         yield r"\begin{itemize}"
         yield from (rf"\item[{{{label}}}] {text}" for label, text in items)
         yield r"\end{itemize}"

@@ -1,7 +1,7 @@
-"""Expressions explained: their derivation, their recursion, the meaning of each symbol, the cost.
+"""Explanations of expressions: derivation, recursion, meaning of each symbol, cost.
 
-The recursion is told in one of two languages: "dynamics", or "estimation", where the bodies are the
-stations of a Kalman filter and its smoother ([SOA] 4; [DL] Table 1).
+The recursion is described in one of two languages: "dynamics", or "estimation", where the bodies
+are the stations of a Kalman filter and its smoother ([SOA] 4; [DL] Table 1).
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 from phipsi.model import Robot
 from phipsi.operators.algebra.derivation import CONDITIONS, Derivation, Equal, Step
@@ -17,6 +16,7 @@ from phipsi.operators.algebra.expression import Expression, walk
 from phipsi.operators.algebra.formula import IDENTITY, Equality, Formula, Name, Operator
 from phipsi.operators.algebra.identities import TABLE
 from phipsi.operators.algebra.polynomial import MEANING
+from phipsi.operators.algebra.services import Language
 from phipsi.operators.algebra.simplify import derive
 from phipsi.operators.algebra.spaces import SCALARS
 from phipsi.operators.algebra.symbols import PASSIVE, SYMBOLS, beta, m
@@ -24,7 +24,7 @@ from phipsi.operators.checks import as_mask, check_robot
 from phipsi.operators.lowering.dataflow import LoweringError
 from phipsi.operators.lowering.plan import Plan, lower
 from phipsi.operators.lowering.program import as_program
-from phipsi.operators.lowering.recursions import INWARD, LOCAL, OUTWARD
+from phipsi.operators.lowering.recursions import INWARD, LOCAL, OUTWARD, Direction
 from phipsi.operators.writing.document import (
     Block,
     EqualForm,
@@ -48,13 +48,14 @@ from phipsi.operators.writing.glossary import (
     prose,
 )
 from phipsi.operators.writing.pseudocode import RESULT, Line, Pass, Pseudocode, X
+from phipsi.typing import MaskLike
 
-DYNAMICS = {
+DYNAMICS: Mapping[Direction, tuple[str, str]] = {
     INWARD: ("tip → base", ", for each body k (gather over its children c)"),
     OUTWARD: ("base → tip", ", for each body k with parent {p}"),
     LOCAL: ("for each body", ""),
 }
-ESTIMATION = {
+ESTIMATION: Mapping[Direction, tuple[str, str]] = {
     INWARD: ("filter", " (tip → base), at each body k (fuse what its children c send)"),
     OUTWARD: ("smoother", " (base → tip), at each body k with parent {p}"),
     LOCAL: ("at each body", ""),
@@ -64,41 +65,42 @@ STATIONS = (
     "bodies is the state, the joint forces are the measurements."
 )
 RUNS = "the cheapest form: this one runs"
-LANGUAGES: Mapping[str, Mapping[str, tuple[str, str]]] = {
+LANGUAGES: Mapping[Language, Mapping[Direction, tuple[str, str]]] = {
     "dynamics": DYNAMICS,
     "estimation": ESTIMATION,
 }
-"""What stands over a sweep, by direction: what it is called, and the rest."""
+"""The heading of a sweep in each language, by direction: (its name, the rest)."""
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """An expression, explained: as `text` (also `str`), `markdown` or `latex` (needs amsmath)."""
+    """The explanation of an expression: as `text` (also `str`), `markdown` or `latex` (with
+    amsmath)."""
 
     expression: Expression
     derivation: Derivation[Expression]
     plan: Plan | None
-    """The sweeps that run; None if there are none."""
+    """The sweeps that compute it; None if no recursion does."""
     refusal: Sentence = ()
-    """Why there are none."""
-    language: str = "dynamics"
+    """Why no recursion computes it."""
+    language: Language = "dynamics"
     robot: Robot | None = None
     operations: int | None = None
-    """Scalar operations of the program on the robot."""
+    """The number of scalar operations of the program on the robot."""
 
     @property
     def text(self) -> str:
-        """As plain text."""
+        """The explanation as plain text."""
         return Text().document(self.blocks)
 
     @property
     def markdown(self) -> str:
-        """As Markdown, formulas between dollars."""
+        """The explanation as Markdown, formulas between dollars."""
         return Markdown().document(self.blocks)
 
     @property
     def latex(self) -> str:
-        """As a fragment of LaTeX."""
+        """The explanation as a fragment of LaTeX."""
         return Latex().document(self.blocks)
 
     def __str__(self) -> str:
@@ -113,7 +115,7 @@ class Explanation:
 
     @cached_property
     def code(self) -> Pseudocode | None:
-        """The recursion in writing."""
+        """The pseudo-code of the recursion."""
         if self.plan is None:
             return None
         reserved = {Name.of(leaf.symbol) for x in self.derivation.forms for leaf in x.leaves}
@@ -121,7 +123,7 @@ class Explanation:
 
     @property
     def letter(self) -> Name:
-        """The letter of what is computed."""
+        """The letter of the result."""
         known = RESULTS.get(self.expression)
         return Name.of(known.symbol) if known else RESULT
 
@@ -136,7 +138,7 @@ class Explanation:
 
     @property
     def blocks(self) -> Iterator[Block]:
-        """What is said."""
+        """The blocks of the document."""
         yield Title(Operator(self.expression))
         yield Paragraph(self._introduction)
         if self.language == "estimation":
@@ -158,6 +160,7 @@ class Explanation:
 
     @property
     def _introduction(self) -> Sentence:
+        """A sentence that says what the expression takes and gives."""
         x, inputs = self.expression, self.plan.inputs if self.plan else {}
         rows = [SYMBOLS[name] for name in inputs if name not in ("x", "beta")]
         taken = [(Name.of(row), GLOSSARY[Name.of(row)].meaning) for row in rows]
@@ -175,6 +178,7 @@ class Explanation:
         return *takes, said, self.letter, " (", *gives, "), at a configuration q", *rates, "."
 
     def _derived(self) -> Iterator[Block]:
+        """The derivation, and the conditions that it needs."""
         steps = [(self.derivation.expression, ())]
         steps += [(step.expression, _why(step)) for step in self.derivation.steps]
         runs = [form for form, _ in steps].index(self.plan.expression) if self.plan else None
@@ -191,6 +195,7 @@ class Explanation:
             yield Paragraph((f"It holds if {needs}.",))
 
     def _swept(self, code: Pseudocode) -> Iterator[Block]:
+        """The lines of the recursion, sweep by sweep."""
         if not code.passes:
             yield Paragraph(("There is nothing to compute.",))
         own, first = meanings(code), 1
@@ -200,6 +205,7 @@ class Explanation:
             first += len(lines)
 
     def _heading(self, one: Pass, code: Pseudocode) -> Sentence:
+        """The heading of a sweep."""
         text = "".join(LANGUAGES[self.language][one.sweep.direction]).format(p=code.parent)
         if not one.zero:
             return (text,)
@@ -216,10 +222,12 @@ class Explanation:
         return _joined([x for x in told if any(x)], "  ")
 
     def _told(self, x: Meaning) -> Sentence:
+        """A meaning in the language of the explanation, with its unit."""
         reading = (x.estimation,) if self.language == "estimation" and x.estimation else x.meaning
         return (*reading, f" [{x.unit}]") if x.unit else reading
 
     def _costs(self, code: Pseudocode) -> Iterator[str]:
+        """Sentences about the number of operations."""
         each = list[str]()
         for one in code.passes:
             cost = replace(code.plan, sweeps=(one.sweep,), values=one.sweep.values).cost
@@ -242,13 +250,38 @@ def explain(
     expression: Expression,
     robot: Robot | None = None,
     *,
-    language: str = "dynamics",
-    active: Any = None,
+    language: Language = "dynamics",
+    active: MaskLike | None = None,
 ) -> Explanation:
-    """An expression explained, on a robot with its exact cost.
+    """The explanation of an expression; with a robot also the exact cost on it.
 
-    `language` is "dynamics" or "estimation"; `active` says which joints of the robot are, for
-    operators of passive arms (as in `RobotOperator`).
+    Parameters
+    ----------
+    expression
+        The expression.
+    robot : optional
+        A robot, for which the exact number of operations is added.
+    language
+        "dynamics", or "estimation", which reads the bodies as stations of a Kalman filter.
+    active : (nv,) or names of hinges, optional
+        Which joints of the robot are active, for operators of passive arms.
+
+    Returns
+    -------
+    Explanation
+        The explanation, as `text` (also `str`), `markdown` or `latex`.
+
+    Raises
+    ------
+    ValueError
+        If the language is not known, or `active` is given without a robot.
+
+    Examples
+    --------
+    >>> from phipsi.operators import mass
+    >>> from phipsi.operators.writing.explain import explain
+    >>> print(explain(mass.inv).text.splitlines()[2])
+      It takes x (joint forces) and gives y (joint rates), at a configuration q.
     """
     if language not in LANGUAGES:
         raise ValueError(f"language {language!r} is not known; there are {' and '.join(LANGUAGES)}")
@@ -282,11 +315,11 @@ STEPS: Mapping[str, Sentence] = {
     "l = m⁻¹": (Equality(Name("l", r"\ell"), Name.of(m.symbol).inv),),
     "x⁻¹x = I": (X.inv, Equality(X, IDENTITY)),
 }
-"""The names of steps that have formulas in them."""
+"""The names of steps that contain formulas, as sentences."""
 
 
 def _why(step: Step[Expression]) -> Sentence:
-    """The reason of a step: name, identity, source."""
+    """The reason for a step: name, identity, source."""
     why = STEPS.get(step.name, (step.name,))
     if step.identity:
         why = *why, ": ", _equality(step.identity)
@@ -314,13 +347,14 @@ def _joined(sentences: Iterable[Sentence], between: str) -> Sentence:
 def _looked_up(
     formulas: Iterable[Formula], known: Mapping[Formula, Meaning]
 ) -> dict[Formula, Meaning]:
-    """The meanings of the names in formulas, and of those that have one as a whole."""
+    """The meanings of the names in formulas, and of formulas that have a meaning themselves."""
     names = (name for x in formulas for name in (*x.names, x))
     return {name: known[name] for name in names if name in known}
 
 
 def _of_derivation(derivation: Derivation[Expression]) -> Iterator[Formula]:
-    """The formulas of a derivation, the factors of a mass matrix before those they stand in."""
+    """The formulas of a derivation; a factor of the mass matrix comes before those that contain
+    it."""
     start = derivation.expression, None
     for x, identity in (start, *((s.expression, s.identity) for s in derivation.steps)):
         parts = {*walk(x)}
@@ -331,7 +365,7 @@ def _of_derivation(derivation: Derivation[Expression]) -> Iterator[Formula]:
 
 
 def _of_recursion(code: Pseudocode) -> Iterator[Formula]:
-    """The formulas of a recursion, the block of φ before those that it stands in."""
+    """The formulas of a recursion; the block of φ comes before those that contain it."""
     formulas = [x for one in code.passes for line in one.lines for x in line.formulas]
     if any(PHI in x.names for x in formulas):
         yield PHI["k"]

@@ -1,7 +1,7 @@
-"""Glossary: what the names in an explanation stand for, as dynamics and as estimation.
+"""Glossary: the meanings of the names in an explanation, as dynamics and as estimation.
 
-Symbols have their meaning in `symbols`; here are those of the names that a recursion introduces, of
-the factors of a mass matrix, and of the notation. The readings as estimation are those of [SOA] 4.
+The meanings of symbols are in `symbols`; here are those of the names that a recursion introduces,
+of the factors of a mass matrix, and of the notation. The readings as estimation are from [SOA] 4.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import reduce
-from operator import matmul
 
 from phipsi.operators.algebra.expression import Expression, Leaf
 from phipsi.operators.algebra.formula import (
@@ -50,15 +49,15 @@ NAMES = {
         Name("ξ̇", r"\dot{\xi}"),
     )
 }  # fmt: skip
-"""The names that are written in texts."""
+"""The names that may occur in the formulas of texts."""
 SIGNS = {"+": Fraction(1), "−": Fraction(-1)}
 POWERS = {"⁻¹": (True, False), "⁻*": (True, True), "*": (False, True)}
 
 
 def prose(text: str) -> Sentence:
-    """A text whose formulas stand between braces: "the joint force is {H f}".
+    """The sentence of a text whose formulas stand between braces: "the joint force is {H f}".
 
-    In a formula blanks stand between names, which may have *, ⁻¹ or ⁻*, and signs.
+    The names (with *, ⁻¹ or ⁻*) and signs of a formula are separated by blanks.
     """
     parts = text.replace("}", "{").split("{")
     found = (_formula(part) if i % 2 else part for i, part in enumerate(parts))
@@ -78,7 +77,7 @@ def _formula(text: str) -> Formula:
             products.append([])
         else:
             signs[-1] = SIGNS[word]
-    terms = [reduce(matmul, factors) for factors in products]
+    terms = [reduce(Formula.__matmul__, factors) for factors in products]
     return terms[0] if signs == [1] else Sum(tuple(zip(signs, terms, strict=True)))
 
 
@@ -94,7 +93,7 @@ def _factor(word: str) -> Formula:
 
 @dataclass(frozen=True)
 class Meaning:
-    """What a name stands for, its unit, and its reading as an estimation problem."""
+    """The meaning of a name, its unit, and its reading as an estimation problem."""
 
     meaning: Sentence
     unit: str = ""
@@ -102,7 +101,7 @@ class Meaning:
 
 
 def meaning(text: str, unit: str = "", estimation: str = "") -> Meaning:
-    """A meaning whose formulas stand between braces."""
+    """A meaning from a text whose formulas stand between braces."""
     return Meaning(prose(text), unit, estimation)
 
 
@@ -133,7 +132,7 @@ GLOSSARY: Mapping[Formula, Meaning] = {
     Operator(MEANING[F_p]): Meaning(("the inverse of ", Operator(MEANING[W_p])), "1",
         "colouring filter: innovations → measurements"),
 }  # fmt: skip
-"""What has the same meaning in every explanation; symbols have theirs from their row."""
+"""Names with the same meaning in every explanation; those of symbols are from the table."""
 
 GIVEN_BY_RESOLVENT: Mapping[Expression, Meaning] = {
     x: meaning(text, "", estimation)
@@ -144,7 +143,7 @@ GIVEN_BY_RESOLVENT: Mapping[Expression, Meaning] = {
         (Leaf.of(row).T, row.resolvent.adjoint_gives),
     )
 }
-"""What φ, ψ and their adjoints give."""
+"""The meaning of what φ, ψ and their adjoints give."""
 
 UNITS = {
     "joint forces": "N·m or N", "joint rates": "rad/s² or m/s²",
@@ -154,7 +153,7 @@ READINGS = {
     "joint forces": "measurements", "joint rates": "weights of the smoother",
     "forces": "state", "motions": "adjoint variable", "normalised rates": "normalised innovations",
 }  # fmt: skip
-"""By the end of the name of a space."""
+"""Units and readings of vectors, by the end of the name of their space."""
 
 RESULTS: Mapping[Expression, Leaf] = {
     mass.inv @ (T - C): beta_dot,
@@ -163,17 +162,18 @@ RESULTS: Mapping[Expression, Leaf] = {
     **{row.defined(()): Leaf.of(row) for row in SYMBOLS.values()
        if row.domain == SCALARS and row.definition},
 }  # fmt: skip
-"""Expressions that have a letter."""
+"""Expressions whose value has a symbol, and that symbol."""
 
 # ---- the names of a recursion --------------------------------------------------------------------
 
 
 def _of_space(table: Mapping[str, str], space: Space) -> str:
+    """The entry of a table for a space."""
     return next((text for end, text in table.items() if space.name.endswith(end)), "")
 
 
 def meanings(code: Pseudocode) -> dict[Formula, Meaning]:
-    """What the names stand for that a recursion introduces."""
+    """The meanings of the names that a recursion introduces."""
     plan = code.plan
     velocity = "beta" in plan.inputs and not plan.moving
     mixed = any(v.op == "times" or _is_rate(v) for v in plan.values)
@@ -186,7 +186,7 @@ def meanings(code: Pseudocode) -> dict[Formula, Meaning]:
             if mixed or name.letter in (MATRIX.letter, UNIT.letter)
             else _of_space(UNITS, v.space)
         )
-        if velocity:  # what accelerations are to forces, velocities are to momenta
+        if velocity:  # then forces are momenta, and accelerations are velocities
             unit = unit.replace("/s²", "/s").replace("N", "N·s").replace("N·s·m", "N·m·s")
         found[name[""]] = replace(_meaning(code, v, name), unit=unit)
     if code.copied:
@@ -195,24 +195,25 @@ def meanings(code: Pseudocode) -> dict[Formula, Meaning]:
 
 
 def _is_rate(v: Value) -> bool:
-    """Is it made with a rate of change?"""
+    """Whether the operator of a value is a rate of change."""
     return any("/s" in x.symbol.unit for x in letters(v))
 
 
 def _is_known(code: Pseudocode, v: Value, name: Name) -> bool:
-    """Is the name a symbol of the algebra, or a number?"""
+    """Whether the name of a value is a symbol of the algebra, or a numeral."""
     if v.op == "input" or v is code.plan.result:
         return name not in (X, RESULT)
     return v.op in ("state", *NUMERALS) or name == LOAD
 
 
 def _result(v: Value) -> Meaning:
+    """The meaning of the result."""
     kind = "a number" if v.space == SCALARS else str(v.space)
     return Meaning((f"the result: {kind}",), "", _of_space(READINGS, v.space))
 
 
 def _meaning(code: Pseudocode, v: Value, name: Name) -> Meaning:
-    """What the value of a name is: given, the result, sent to a neighbour, or of its space."""
+    """The meaning of the name of a value, by its operation and its use, else by its space."""
     space, reading = str(v.space), _of_space(READINGS, v.space)
     if v.op == "input":
         given = "input" if v.space.size in ("body", "frame") else reading
@@ -241,7 +242,8 @@ def _meaning(code: Pseudocode, v: Value, name: Name) -> Meaning:
 
 
 def _crossing(v: Value, own: Name) -> Meaning:
-    """What crosses a hinge of the values with a name: outward from the parent, inward to it."""
+    """The meaning of the value that crosses a hinge, outward from the parent or inward to it; `own`
+    is the name of the recursion that sends it."""
     if v.op == "scatter":
         back = "adjoint variable, carried to the station before"
         return Meaning((own, " of the parent, carried to the body"), "", back)
@@ -249,6 +251,6 @@ def _crossing(v: Value, own: Name) -> Meaning:
 
 
 def _is_innovation(code: Pseudocode, v: Value) -> bool:
-    """Are these the joint forces that D or G is applied to?"""
+    """Whether a value is the joint forces to which D or G is applied."""
     used = {leaf for user in code.users[v] for leaf in letters(user)}
     return v.space.name.endswith("joint forces") and bool(used & {D, G, D_p, G_p, D_half})

@@ -1,11 +1,11 @@
-"""The parser of expressions: the three notations of `algebra.notation`, freely mixed.
+"""The parser of expressions: the three notations of `algebra.notation`, which may be mixed.
 
     sum     = product {(+ | −) product}
     product = {−} factor {[@ | * | /] {−} factor}     numbers first, with * or / between them
     factor  = atom {.T | .inv | .logdet | * | ⁻¹ | ⁻* | ^{*} | …} [** number]
     atom    = number | symbol [frames] | unit [spaces] | log det (sum) | (sum) | {sum} | [sum]
 
-A number is that many identities.
+A number n alone is n times the identity.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from fractions import Fraction
 from itertools import pairwise
 from math import isinf
 from operator import attrgetter, mul, neg
-from typing import Any, NoReturn
+from typing import NoReturn, ParamSpec, TypeVar
 from unicodedata import combining, normalize
 
 from phipsi.operators.algebra import expression as exp
@@ -35,21 +35,45 @@ from phipsi.operators.algebra.notation import ASCII, ESCAPES, LATEX, UNICODE
 from phipsi.operators.algebra.spaces import SPACES, Space, SpaceError, frame_forces
 from phipsi.operators.algebra.symbols import SYMBOLS
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
 LONGEST = 10_000
-"""Characters that a text may have."""
+"""The most characters of a text."""
 DEEPEST = 30
-"""Brackets that may be open, and marks such as .T that may follow one operator."""
+"""The most brackets that are open at once, and the most marks such as .T after one operator."""
 LARGEST = 100
-"""Parts that a power may have when it is multiplied out."""
+"""The most parts of a power when it is multiplied out."""
 
 
 class ParseError(ValueError):
-    """A text that is no expression: what is wrong, where, and what would be right."""
+    """A text that is no expression; the message says what is wrong, where, and what to write."""
 
 
 def parse(text: str) -> Expression:
-    """The expression that a text says: ASCII as in Python, Unicode as in the papers, or LaTeX.
+    """The expression that a text describes.
 
+    Parameters
+    ----------
+    text
+        The expression in ASCII as in Python, in Unicode as in the papers, or in LaTeX; the
+        notations may be mixed.
+
+    Returns
+    -------
+    Expression
+        The expression, not simplified.
+
+    Raises
+    ------
+    ParseError
+        If the text is no expression; the message shows the column.
+    SpaceError
+        If operators do not fit together.
+
+    Examples
+    --------
+    >>> from phipsi.operators import parse
     >>> parse("(I - H @ psi @ K).T @ D.inv") is parse("(I − HψK)*D⁻¹")
     True
     """
@@ -97,7 +121,7 @@ def _longest_of(names: Iterable[str]) -> str:
 
 
 def _pattern(name: str) -> str:
-    """ASCII names are whole words, the others stand side by side, as in HψK."""
+    """The pattern of a name: ASCII names are whole words, others may be adjacent, as in HψK."""
     if name in _WORDS:
         return rf"(?<![A-Za-z_]){name}(?![A-Za-z_0-9])"
     command = re.search(r"(\\|^\.)[A-Za-z]+$", name)
@@ -117,6 +141,7 @@ _CLOSING = {"(": ")", "[": "]", "{": "}"}
 
 
 def _frames(text: str) -> list[str]:
+    """The names of frames in brackets, or in an index of LaTeX."""
     if not text.startswith("_"):
         return [literal_eval(found) for found in re.findall(_STRING, text)]
     escapes = "|".join(map(re.escape, _PLAIN))
@@ -134,16 +159,16 @@ def _total(terms: Iterable[Expression]) -> Expression:
 
 
 def _number(x: Expression) -> Fraction | None:
-    """How many identities it is, if it is that."""
+    """The number n of an expression that is n times the identity of any space, else None."""
     if x.codomain != ANY:
         return None
     return Fraction(0) if isinstance(x, ZeroOperator) else x.terms[0][0]
 
 
 class _Reader:
-    """A text and the token that comes next: its kind, where it starts and where it ends."""
+    """A recursive-descent parser: a text and the current token, with its kind and position."""
 
-    def __init__(self, text: str):
+    def __init__(self, text: str) -> None:
         self.text, self.end, self.depth = text, 0, 0
         self.advance()
 
@@ -195,7 +220,7 @@ class _Reader:
         return sign
 
     def mark(self, items: _Items) -> str:
-        """What leads to the next factor: @, *, /, or that it stands beside; "" if none comes."""
+        """The mark before the next factor: @, *, /, or "beside" without a mark; "" at the end."""
         mark = self.token
         if mark in ("*", "/") and items:
             self.fail("write the number first, and @ between operators: 0.5 * H @ K")
@@ -301,17 +326,18 @@ class _Reader:
 
     # ---- errors ----------------------------------------------------------------------------------
 
-    def made(self, at: int, how: Callable[..., Any], *of: Any) -> Any:
-        """What `how` makes of something; its errors say the column."""
+    def made(self, at: int, how: Callable[P, R], *of: P.args, **options: P.kwargs) -> R:
+        """The result of a function; the messages of its errors get the column."""
         try:
-            return how(*of)
+            return how(*of, **options)
         except SpaceError as error:
             raise SpaceError(f"{error}{self.where(at)}") from None
         except (TypeError, ValueError, ArithmeticError, SyntaxError) as error:
             self.fail(str(error), at)
 
     def joined(self, how: Callable[[Iterable[Expression]], Expression], of: _Items) -> Expression:
-        """The sum or product; its error says the column of the first part that does not fit."""
+        """The sum or product; the message of its error gets the column of the first part that does
+        not fit."""
         try:
             return how(x for _, x in of)
         except (SpaceError, ValueError):

@@ -1,7 +1,7 @@
-"""Plans in writing: the recursion of a lowered expression, as the papers print algorithms.
+"""Plans as pseudo-code: the recursion of a lowered expression, as the papers print algorithms.
 
-A value gets a name, and a line of its own, if it is the result, crosses to a neighbour or to a
-later sweep, or is used twice; the others are written where they are used.
+A value gets a name and a line of its own if it is the result, is read by a neighbour or a later
+sweep, or is used twice; the formulas of other values are written where they are used.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import reduce
-from operator import add, matmul
 
 from phipsi.operators.algebra.expression import Leaf
 from phipsi.operators.algebra.formula import (
@@ -24,7 +23,7 @@ from phipsi.operators.algebra.formula import (
     walk,
 )
 from phipsi.operators.algebra.symbols import PASSIVE, SYMBOLS, B
-from phipsi.operators.lowering.dataflow import INWARDS, Value
+from phipsi.operators.lowering.dataflow import INWARDS, Op, Value
 from phipsi.operators.lowering.plan import Plan, Sweep
 from phipsi.operators.lowering.recursions import (
     GYROSCOPIC,
@@ -43,38 +42,39 @@ SOURCE_OF_LOADS = "[BI] Alg 2.3; run with classical accelerations, [BI-c] (2.2)"
 
 @dataclass(frozen=True)
 class Line:
-    """A line of pseudo-code: formulas, and where they hold."""
+    """A line of pseudo-code: formulas, with remarks."""
 
     formulas: tuple[Equality, ...]
     where: str = ""
+    """The frames at which they hold, if any."""
     note: str = ""
     """A remark, its formulas in braces."""
     source: str = ""
     recursion: Recursion | None = None
-    """The recursion that it is."""
+    """The recursion behind symbols that the line describes, if any."""
     values: tuple[Value, ...] = ()
-    """The value that it defines, and those that are written in it."""
+    """The value that it defines, and those whose formulas are written in it."""
 
     @property
     def defined(self) -> Name:
-        """The name that it defines, the last one if it has several formulas."""
+        """The name that it defines; the last one if it has several formulas."""
         return next(self.formulas[-1].names)
 
 
 @dataclass(frozen=True)
 class Pass:
-    """A sweep in writing."""
+    """The lines of pseudo-code of a sweep."""
 
     sweep: Sweep
     lines: tuple[Line, ...]
     zero: tuple[Name, ...] = ()
-    """What is 0 at the world."""
+    """The names that are 0 at the world."""
 
 
-GIVEN = ("input", "state", "unit", "one", "zero")
-"""Values that need no line."""
+GIVEN: tuple[Op, ...] = ("input", "state", "unit", "one", "zero")
+"""The operations of values that need no line."""
 X, RESULT = Name("x", "x"), Name("y", "y")
-NUMERALS = {"zero": Name("0", "0"), "one": Name("1", "1")}
+NUMERALS: dict[Op, Name] = {"zero": Name("0", "0"), "one": Name("1", "1")}
 UNIT = Name("e", "e", index="i")
 MATRIX = Name("Y", "Y")
 LOG_DET = Name("log det", r"\log\det")
@@ -90,15 +90,16 @@ LETTERS: Mapping[str, tuple[Name, ...]] = {
     "normalised rates": (ETA,),
     "numbers": (NUMBER,),
 }
-"""The letter of a value by its space, and the one to take if the expression has that letter."""
+"""Letters for a value of a space: the first that the expression does not contain is taken."""
 
 
 class Pseudocode:
-    """A plan in writing: `passes`, and the `name` of each value that has one."""
+    """The pseudo-code of a plan: its `passes`, and the `name` of each value that has one."""
 
     def __init__(self, plan: Plan, result: Name = RESULT, reserved: Iterable[Name] = ()) -> None:
         self.plan = plan
         self.like = _copies(plan)
+        """For each value the one that is written in its place."""
         self.values = [v for v in plan.values if self.like[v] is v]
         self.sweep_of = {v: i for i, sweep in enumerate(plan.sweeps) for v in sweep.values}
         self.users: dict[Value, list[Value]] = {v: [] for v in self.values}
@@ -107,7 +108,7 @@ class Pseudocode:
                 self.users[y].append(v)
         passive = any(leaf in PASSIVE.values() for v in plan.values for leaf in letters(v))
         self.parent = "j" if passive else "p"
-        """The letter of the parent; p says "passive" where there are passive arms."""
+        """The letter of the parent: j where p is the index of passive arms, else p."""
         self.taken = {*reserved}
         self.name: dict[Value, Name] = {}
         self._name_all(result)
@@ -115,17 +116,18 @@ class Pseudocode:
 
     @property
     def copied(self) -> bool:
-        """Is the result a number, or what it is applied to?"""
+        """Whether the result is a numeral, or the argument itself."""
         return self.name[self.plan.result] in (X, *NUMERALS.values())
 
     def sources(self, v: Value) -> list[Value]:
-        """The values it is written with; of the columns of a matrix only the first."""
+        """The values in the formula of a value; of the columns of a matrix only the first."""
         own = v.sources[:2] if v.op == "solve" else v.sources
         return [self.like[y] for y in own]
 
     # ---- names ---------------------------------------------------------------------------------
 
     def _name_all(self, result: Name) -> None:
+        """Name all values that need a name."""
         for v in self.values:
             if v.op in GIVEN:
                 own = UNIT if v.op == "unit" else NUMERALS.get(v.op)
@@ -143,7 +145,8 @@ class Pseudocode:
                 self._call(v, self._letter(v))
 
     def _name_crossing(self, v: Value) -> None:
-        """z⁺ is what a recursion z sends inward, λ⁺ what arrives of λ outward."""
+        """Name the values at a hinge: z⁺ is sent inward by a recursion z, λ⁺ arrives outward from a
+        recursion λ."""
         if v.op == "recur" and v.data in INWARDS:
             for y in self.sources(v):
                 if y.op == "gather":
@@ -153,6 +156,7 @@ class Pseudocode:
             self._call(v, self.name[sent].plussed)
 
     def _has_name(self, v: Value) -> bool:
+        """Whether a value gets a name and a line of its own."""
         users = self.users[v]
         if v is self.plan.result or v.op in ("load", "solve") or len(users) > 1:
             return True
@@ -162,6 +166,7 @@ class Pseudocode:
         return not at_hand and any(self.sweep_of[u] != self.sweep_of[v] for u in users)
 
     def _letter(self, v: Value) -> Name:
+        """The letter for a value, by its use and its space."""
         if any(u.op == "solve" and self.sources(u)[-1] is v for u in self.users[v]):
             return MATRIX
         if v.op == "load" and not v.args:
@@ -172,7 +177,7 @@ class Pseudocode:
         return next((x for x in LETTERS[kind] if x not in self.taken), LETTERS[kind][0])
 
     def _call(self, v: Value, name: Name) -> None:
-        """Give a name to a value without one, with the next number if it is taken."""
+        """Give a name to a value that has none, with the next free number if it is taken."""
         if v in self.name:
             return
         while name in self.taken:
@@ -183,12 +188,12 @@ class Pseudocode:
     # ---- formulas ------------------------------------------------------------------------------
 
     def term(self, v: Value) -> Formula:
-        """A value where it is used."""
+        """A value inside a formula: its name, or its formula if it has none."""
         v = self.like[v]
         return self.name[v] if v in self.name else self.formula(v)
 
     def formula(self, v: Value) -> Formula:
-        """What a value is equal to."""
+        """The formula of a value."""
         match v.op:
             case "add":
                 return self._sum(zip(v.data, v.args, strict=True))
@@ -207,7 +212,7 @@ class Pseudocode:
             case "pick":
                 return Operator(B(*v.data).T) @ self.term(v.args[0])
             case "times":
-                return reduce(matmul, map(self.term, v.args))
+                return reduce(Formula.__matmul__, map(self.term, v.args))
             case "dot":
                 left, right = map(self.term, v.args)
                 return left.T @ right if v.args[0].whole else Sigma("k", left.T @ right)
@@ -217,21 +222,23 @@ class Pseudocode:
                 return self.term(v.args[1]).inv @ self.term(v.args[0])
             case "load":
                 return M @ self.motion(v) + b
-        raise AssertionError(v.op)
+            case _:
+                raise AssertionError(v.op)
 
     def _sent(self, v: Value) -> Name:
-        """The name of the value that neighbours send."""
+        """The name of the value that is read from neighbours."""
         return self.name[self.like[v.args[0]]]
 
     def motion(self, v: Value) -> Name:
-        """The name of the accelerations behind a load."""
+        """The name of the accelerations of a load."""
         if not v.args:
             return BIAS
         before = [x for x in self.values if x.op == "load" and x.args].index(v)
         return replace(ALPHA, number=before + 1) if before else ALPHA
 
     def _sum(self, terms: Iterable[tuple[Fraction, Value]]) -> Formula:
-        """What comes from the parent first, then names, what children send, minuses last."""
+        """A sum: values of the parent first, then named values, others, those of children; negative
+        terms last."""
         rank = {"scatter": 0, "gather": 3}
         flat = sorted(
             self._flat(terms),
@@ -253,7 +260,7 @@ class Pseudocode:
     # ---- lines ---------------------------------------------------------------------------------
 
     def _passes(self) -> Iterator[Pass]:
-        """The sweeps that compute something; what could be one is written as one."""
+        """The sweeps that compute something; adjacent ones are joined where they can be."""
         printed: set[Recursion] = set()
         found: list[Pass] = []
         for own in (self._pass(sweep, printed) for sweep in self.plan.sweeps):
@@ -275,6 +282,7 @@ class Pseudocode:
             yield Pass(replace(self.plan.sweeps[-1], direction=LOCAL), (line,))
 
     def _pass(self, sweep: Sweep, printed: set[Recursion]) -> Pass:
+        """The lines of one sweep, without recursions that were printed before."""
         own = [v for v in sweep.values if v in self.users]
         loads = [v for v in own if v.op == "load"]
         behind = [*sweep.recursions, *([MOTION, GYROSCOPIC] if loads else [])]
@@ -288,11 +296,12 @@ class Pseudocode:
         return Pass(sweep, tuple(lines), tuple(dict.fromkeys(filter(None, zero))))
 
     def _from_given(self, v: Value) -> bool:
-        """Does it need nothing but what is given?"""
+        """Whether a value depends on given vectors alone."""
         apart = ("gather", "scatter", "recur", "load")
         return v.op not in apart and all(map(self._from_given, v.args))
 
     def _behind(self, own: Recursion) -> Line:
+        """The line of a recursion behind symbols."""
         formulas = tuple(
             Equality(x, renamed(y, lambda z: z[self.parent] if z.index == "p" else z))
             for x, y in own.formulas.items()
@@ -300,13 +309,14 @@ class Pseudocode:
         return Line(formulas, "", own.note, own.source, own)
 
     def _line(self, v: Value) -> Line:
+        """The line of a value."""
         name, source = self.name[v], ""
         left = name["i"] if name.letter == MATRIX.letter else name
         formulas = (Equality(left, self.formula(v)),)
         if v.op == "load":
             own, source = self.motion(v), SOURCE_OF_LOADS
             terms = phi.T @ own[self.parent], *(H.T @ self.term(y) for y in v.args), a
-            formulas = (Equality(own, reduce(add, terms)), *formulas)
+            formulas = (Equality(own, reduce(Formula.__add__, terms)), *formulas)
         at = " and ".join(map(repr, v.space.frames))
         units = 6 * len(self._units(v))
         note = f"for i = 1 … {units}" if units else ""
@@ -316,10 +326,11 @@ class Pseudocode:
         return Line(formulas, where, note, source, None, (*self._written(v),))
 
     def _units(self, v: Value) -> tuple[str, ...]:
-        """The frames at whose unit vectors it is computed, one by one."""
+        """The frames whose unit vectors a value is computed for, one by one."""
         if v.op == "unit":
             return v.space.frames
-        return () if v.op == "solve" else next(filter(None, map(self._units, v.args)), ())
+        args = () if v.op == "solve" else v.args
+        return next((frames for y in args if (frames := self._units(y))), ())
 
     def _written(self, v: Value) -> Iterator[Value]:
         """The values that a line computes."""
@@ -329,14 +340,14 @@ class Pseudocode:
                 yield from self._written(y)
 
 
-def letters(v: Value) -> set[Leaf]:
-    """The symbols that a value is made with."""
-    return v.data.leaves if v.op in ("apply", "recur", "logdet") else set()
+def letters(v: Value) -> frozenset[Leaf]:
+    """The symbols in the operator of a value."""
+    return v.data.leaves if v.op in ("apply", "recur", "logdet") else frozenset()
 
 
 def _copies(plan: Plan) -> dict[Value, Value]:
-    """For each value the one that is written for it: of those that differ only in the unit vector
-    that they start from, the first."""
+    """For each value the one that is written in its place: of values that differ only in the unit
+    vector that they start from, the first."""
     first: dict[object, Value] = {}
     like: dict[Value, Value] = {}
 

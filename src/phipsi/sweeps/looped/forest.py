@@ -1,38 +1,58 @@
-"""The forest as loops pass over it: each sweep traces its step once for each kind of body."""
+"""The forest of looped sweeps: each sweep traces its step once for each kind of body."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from phipsi.compile import Node
 from phipsi.model import Body, Hinge, Robot
-from phipsi.sweeps.forest import Children, Forest, Record, added, recorded
+from phipsi.sweeps.forest import (
+    Children,
+    Fields,
+    Forest,
+    InwardStep,
+    LocalStep,
+    OutwardStep,
+    Record,
+    Summand,
+    added,
+    recorded,
+)
 from phipsi.sweeps.looped.memory import lay_out
-from phipsi.sweeps.looped.records import BodyRecord, LoopedFields
+from phipsi.sweeps.looped.records import BodyRecord, LoopedFields, LoopedRecord
 from phipsi.sweeps.looped.scalars import map_scalars, scalars_of, with_scalars
 from phipsi.sweeps.looped.traces import Column, LoopedSweep, Shared, SweepTracer, plain
+from phipsi.typing import Array, ConfigurationLike, JointVectorLike
+
+T = TypeVar("T")
+
+
+Likes = list[tuple[Any, list[bool]]]
+"""For each message of a step an example of it, and which of its scalars are not always zero."""
 
 
 class LoopedChildren(Children):
-    """The children of a body as a loop sees them: what they have added to its row.
+    """The children of a body in a loop: their sums are read from the row of the body.
 
-    `likes` are the messages of the attempt before (none at first), scalars that are zero in all of
-    them are zero; the messages asked for are collected in `messages`.
+    `likes` describes the messages of the previous trace of the step (none at first): their
+    structure, and which of their scalars are not always zero. The messages that the step asks for
+    are collected in `messages`.
     """
 
-    def __init__(self, tracer: SweepTracer, likes: list[tuple[Any, list[bool]]]) -> None:
+    def __init__(self, tracer: SweepTracer, likes: Likes) -> None:
         self._tracer, self._likes = tracer, likes
-        self.messages: list[Callable[[Any], Any]] = []
+        self.messages: list[Callable[[Record], Any]] = []
 
-    def sum(self, message: Callable[[Any], Any], start: Any) -> Any:
+    def sum(self, message: Callable[[Record], Summand], start: Summand) -> Summand:
         """start + Σ message(c) over the children c."""
         n = len(self.messages)
         self.messages.append(message)
-        if n >= len(self._likes):  # a massless body alone: zeros that are divided by
+        if n >= len(self._likes):
+            # without children a massless body divides by zero, which NumPy's floats allow
             return map_scalars(start, lambda x: x if isinstance(x, Node) else np.float64(x))
         like, varies = self._likes[n]
         sweep = self._tracer.sweep
@@ -44,7 +64,7 @@ class LoopedChildren(Children):
 
 
 class LoopedForest(LoopedFields, Forest):
-    """The bodies of a robot as loops pass over them: fields kind by kind."""
+    """The bodies of a robot in looped sweeps, with fields for each kind of body."""
 
     def __init__(
         self, shared: Shared, vectors: Mapping[str, int], fields: Mapping[str, list[Any]]
@@ -53,15 +73,17 @@ class LoopedForest(LoopedFields, Forest):
         self.robot, self.parents = shared.robot, shared.robot.parents
 
     @classmethod
-    def of(cls, robot: Robot, q: Any, vectors: Mapping[str, Any]) -> LoopedForest:
+    def of(
+        cls, robot: Robot, q: ConfigurationLike, vectors: Mapping[str, JointVectorLike]
+    ) -> LoopedForest:
         """The forest that every algorithm starts from."""
         shared = Shared(robot)
         shared.outer.unfinished.append(partial(lay_out, shared))
         at_q = shared.vector(np.asarray(q).reshape(-1), [h.q.start for h in robot.hinges])
         x = cls(shared, {}, {}).given(**vectors)
 
-        def start(tracer: SweepTracer, body: Body, hinge: Hinge) -> dict[str, Any]:
-            def part(vector: int, size: int) -> Any:
+        def start(tracer: SweepTracer, body: Body, hinge: Hinge) -> Fields:
+            def part(vector: int, size: int) -> Array:
                 return shared.part(tracer, vector, size)
 
             parts = {name: part(number, hinge.kind.nv) for name, number in x.vectors.items()}
@@ -71,15 +93,15 @@ class LoopedForest(LoopedFields, Forest):
         return x
 
     @property
-    def records(self) -> tuple[Record, ...]:  # type: ignore[override] # a field there
-        """Body by body, as values of the enclosing trace."""
+    def records(self) -> tuple[Record, ...]:  # pyright: ignore[reportIncompatibleVariableOverride] # a field there, computed here
+        """The record of each body, as values of the enclosing trace."""
         return tuple(BodyRecord(self, i, {}) for i in range(self.robot.nb))
 
     def body(self, name: str) -> Record:
         """The record of one body."""
         return BodyRecord(self, self.robot.body_index(name), {})
 
-    def given(self, **vectors: Any) -> LoopedForest:
+    def given(self, **vectors: JointVectorLike) -> LoopedForest:
         """The same forest with each body's part of further joint vectors (nv,)."""
         starts = [h.v.start for h in self.robot.hinges]
         new = {n: self.shared.vector(np.asarray(x).reshape(-1), starts) for n, x in vectors.items()}
@@ -87,11 +109,11 @@ class LoopedForest(LoopedFields, Forest):
         return LoopedForest(self.shared, {**self.vectors, **new}, fields)
 
     def holding(self, **values: Sequence[Any]) -> LoopedForest:
-        """The same forest with a value of each body, kept once where bodies have the same."""
-        numbers = {name: (x[0], *self._kept(x)) for name, x in values.items()}
+        """The same forest with a value of each body; values that bodies share are stored once."""
+        numbers = {name: (x[0], *self._stored(x)) for name, x in values.items()}
 
-        def read(k: Any, tracer: SweepTracer) -> dict[str, Any]:
-            def scalar(number: int, x: Any, j: int | None) -> Any:
+        def read(k: Record, tracer: SweepTracer) -> Fields:
+            def scalar(number: int, x: T, j: int | None) -> T | Node:
                 return x if j is None else tracer.read(("vector", number, j))
 
             return {
@@ -102,9 +124,10 @@ class LoopedForest(LoopedFields, Forest):
         sweep = LoopedSweep(self.shared)
         return self._closed(sweep, self.traced(sweep, read))
 
-    def _kept(self, values: Sequence[Any]) -> tuple[int, list[tuple[Any, int | None]]]:
-        """The number of a vector that has what differs between the values of bodies, and for each
-        scalar of a value itself, or its place in the body's part of that vector."""
+    def _stored(self, values: Sequence[Any]) -> tuple[int, list[tuple[Any, int | None]]]:
+        """The number of a vector with the scalars that differ between the values of bodies; and for
+        each scalar of a value (the scalar of the first body, its place in a body's part of the
+        vector, or None if all bodies have the same)."""
         different = {id(x): x for x in values}
         which = {key: i for i, key in enumerate(different)}
         columns = [*zip(*map(scalars_of, different.values()), strict=True)]
@@ -120,13 +143,11 @@ class LoopedForest(LoopedFields, Forest):
 
     # ---- sweeps --------------------------------------------------------------------------------
 
-    def outward(self, step: Callable[[Any, Any], dict[str, Any]], world: dict[str, Any]) -> Forest:
+    def outward(self, step: OutwardStep, world: Fields) -> Forest:
         """Base to tip: step(k, parent); a root sees the world's fields."""
         return self._along(lambda: LoopedSweep(self.shared), step, world)
 
-    def along_root_path(
-        self, step: Callable[[Any, Any], dict[str, Any]], body: str, value: Any
-    ) -> Forest:
+    def along_root_path(self, step: Callable[[Record, T], Fields], body: str, value: T) -> Forest:
         """From a body to the root: step(k, φ(k, body) value)."""
         way = [self.robot.body_index(body)]
         while way[-1] >= 0:
@@ -139,7 +160,7 @@ class LoopedForest(LoopedFields, Forest):
             loop.sources[way[1:]] = way[:-1]
             return loop
 
-        def carry(k: Any, outboard: Any) -> dict[str, Any]:
+        def carry(k: Record, outboard: Record) -> Fields:
             return {**step(k, outboard.carried), "carried": k.phi @ outboard.carried}
 
         swept = self._along(sweep, carry, {"carried": value}) if way else self
@@ -147,12 +168,10 @@ class LoopedForest(LoopedFields, Forest):
         records = (BodyRecord(swept if i in on else self, i, {}) for i in range(self.robot.nb))
         return Forest(self.robot, tuple(records), self.parents)
 
-    def over_siblings(
-        self, message: Callable[[Any], dict[str, Any]], zero: dict[str, Any]
-    ) -> Forest:
+    def over_siblings(self, message: LocalStep, zero: Fields) -> Forest:
         """The sums of message(c) over the siblings c of each body: those before it and after it."""
         nb, last = self.robot.nb, dict[int, int]()
-        if len(set(self.parents)) == nb:  # a chain: nobody has siblings
+        if len(set(self.parents)) == nb:  # a chain: no body has siblings
             return self._with({name: [x] * len(self.shared.kinds) for name, x in zero.items()})
         previous, following = np.full((2, nb + 1), nb)
         for i, p in enumerate(self.parents):
@@ -160,13 +179,13 @@ class LoopedForest(LoopedFields, Forest):
             following[previous[i]] = last[p] = i
         messages = self.local(message)
 
-        def before(order: Any, sources: Any) -> list[Any]:
+        def before(order: Array, sources: Array) -> list[Any]:
             def sweep() -> LoopedSweep:
                 loop = LoopedSweep(self.shared, order)
                 loop.sources = sources
                 return loop
 
-            def add(k: Any, sibling: Any) -> dict[str, Any]:
+            def add(k: Record, sibling: Record) -> Fields:
                 own = {name: getattr(k, name) for name in zero}
                 return {"before": sibling.sums, "sums": added(sibling.sums, own)}
 
@@ -180,11 +199,11 @@ class LoopedForest(LoopedFields, Forest):
     def _along(
         self,
         new: Callable[[], LoopedSweep],
-        step: Callable[[Any, Any], dict[str, Any]],
-        world: dict[str, Any],
+        step: OutwardStep,
+        world: Fields,
     ) -> LoopedForest:
-        """A sweep whose step sees the fields of the body before, or at first of the world; scalars
-        of those that are constants of the world for every body stay constants."""
+        """The forest after a sweep whose step sees the fields of the previous body, or of the world
+        at first; a scalar that has the world's constant for every body stays a constant."""
         scalars = {
             Column("field", name, j): x for name, value in world.items()
             for j, x in enumerate(scalars_of(value))
@@ -209,14 +228,16 @@ class LoopedForest(LoopedFields, Forest):
                 return self._closed(sweep, fields)
             varies.update(dict.fromkeys(found, True))
 
-    def inward(self, step: Callable[[Any, Any], dict[str, Any]]) -> Forest:
+    def inward(self, step: InwardStep) -> Forest:
         """Tip to base; children add their messages to the row of their parent."""
-        likes: list[tuple[Any, list[bool]]] = []
+        likes: Likes = []
         while True:
             sweep = LoopedSweep(self.shared, range(self.robot.nb)[::-1])
             sent: list[list[Any]] = []
 
-            def add(k: Any, t: Any, sent: list[Any] = sent, likes: list[Any] = likes) -> Any:
+            def add(
+                k: LoopedRecord, t: SweepTracer, sent: list[Any] = sent, likes: Likes = likes
+            ) -> Fields:
                 children = LoopedChildren(t, likes)
                 new = step(k, children)
                 whole = k.extended(new)
@@ -235,22 +256,22 @@ class LoopedForest(LoopedFields, Forest):
             likes = now
 
     def _closed(self, sweep: LoopedSweep, fields: list[dict[str, Any]]) -> LoopedForest:
-        """The forest with the fields that a sweep gave, kind by kind."""
+        """The forest with the new fields of a sweep, given for each kind."""
         sweep.close()
         names = {name for new in fields for name in new}
         return self._with({name: [new.get(name) for new in fields] for name in names})
 
     def _with(self, values: Mapping[str, list[Any]]) -> LoopedForest:
-        """The forest with further fields, kind by kind."""
+        """The forest with further fields, given for each kind."""
         vectors = {name: number for name, number in self.vectors.items() if name not in values}
         return LoopedForest(self.shared, vectors, {**self.fields, **values})
 
-    def local(self, step: Callable[[Any], dict[str, Any]]) -> LoopedForest:
+    def local(self, step: LocalStep) -> LoopedForest:
         """Each body by itself."""
         sweep = LoopedSweep(self.shared)
         return self._closed(sweep, self.traced(sweep, lambda k, t: step(k)))
 
-    def total(self, field: str, zero: Any) -> Any:
+    def total(self, field: str, zero: Summand) -> Summand:
         """The sum of a field over all bodies."""
         sweep = LoopedSweep(self.shared)
         sweep.targets = np.full(self.robot.nb, self.robot.nb)
@@ -264,16 +285,16 @@ class LoopedForest(LoopedFields, Forest):
         return with_scalars(like, (self.shared.pick(sweep, row, column) for column in columns))
 
 
-def _differs(sweep: LoopedSweep, column: Column, number: Any) -> bool:
-    """Do bodies of some kind leave another value than this number in a column?"""
+def _differs(sweep: LoopedSweep, column: Column, number: object) -> bool:
+    """Whether bodies of some kind write another value than this number to a column."""
     values = [plain(x) for x in sweep.values.get(column, {}).values()]
     return len(values) < len(sweep.tracers) or any(
         isinstance(x, Node) or x != number for x in values
     )
 
 
-def _together(messages: Iterable[Any]) -> tuple[Any, list[bool]]:
-    """One message of each kind: their structure, and which scalars are not zero in all of them."""
+def _together(messages: Iterable[T]) -> tuple[T, list[bool]]:
+    """Of a message of each kind of body: the first, and which scalars are not zero in all."""
     parts = [[plain(x) for x in scalars_of(m)] for m in messages]
     varies = [
         any(isinstance(x, Node) or x != 0.0 for x in column) for column in zip(*parts, strict=True)

@@ -1,19 +1,18 @@
-"""The memory of looped sweeps: which columns are kept, and where they stand."""
+"""The memory of looped sweeps: which columns are stored, and where."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import Any
 
 import numpy as np
 
-from phipsi.compile import Case, Graph, LoopBuilder, MemoryPlace
-from phipsi.sweeps.looped.traces import Column, LoopedSweep, Shared
+from phipsi.compile import Case, Graph, LoopBuilder, LoopNode, MemoryPlace, Node
+from phipsi.sweeps.looped.traces import Column, Key, LoopedSweep, Shared
 
 
 def lay_out(shared: Shared) -> None:
-    """Make every sweep a loop with rows of what is really read: a row for each body and one for the
-    world, and apart from them rows of sums, which begin at zero."""
+    """Make every sweep a loop whose memory holds only the columns that are read: a row for each
+    body and one for the world, then rows of sums, which start at zero."""
     wanted: dict[LoopedSweep, set[Column]] = defaultdict(set)
     for _, sweep, _, column in shared.picks:
         wanted[sweep].add(column)
@@ -26,15 +25,18 @@ def lay_out(shared: Shared) -> None:
 
 
 class SweepMemory:
-    """The memory of one sweep: the columns that are read later, where they stand, and the step of
-    each kind of body without what these do not need."""
+    """The memory of one sweep: the columns that are read later, their positions, and the step of
+    each kind of body without the operations that no such column needs."""
 
     def __init__(self, sweep: LoopedSweep, wanted: dict[LoopedSweep, set[Column]]) -> None:
         self.sweep = sweep
         columns = wanted[sweep]
         while True:
             self.cases = [self._pruned(kind, columns) for kind in range(len(sweep.tracers))]
-            read = [key for _, keys, _ in self.cases for key in keys if key[0] in ("own", "parent")]
+            read = [
+                key for _, keys, _ in self.cases for key in keys
+                if key[0] == "own" or key[0] == "parent"
+            ]  # fmt: skip
             here = {column for _, owner, column in read if owner is sweep}
             if here <= columns:
                 break
@@ -52,7 +54,7 @@ class SweepMemory:
         self.at.update({c: self.rows * self.width + j for j, c in enumerate(sums)})
         self.summed = len(sums)
 
-    def _pruned(self, kind: int, columns: set[Column]) -> tuple[Graph, list[Any], list[Column]]:
+    def _pruned(self, kind: int, columns: set[Column]) -> tuple[Graph, list[Key], list[Column]]:
         """The graph, the keys it reads and the columns it writes, for bodies of a kind."""
         tracer = self.sweep.tracers[kind]
         left = {**self.sweep.values, **self.sweep.sums}
@@ -65,15 +67,15 @@ class SweepMemory:
         return graph, [keys[j] for j in used], written
 
     def stride(self, column: Column) -> int:
-        """From one body's row to the next."""
+        """The distance from one body's row to the next."""
         return self.summed if column.what == "sum" else self.width
 
     def position(self, row: int, column: Column) -> int:
-        """Where a scalar stands in the memory."""
+        """The position of a scalar in the memory."""
         return row * self.stride(column) + self.at[column]
 
-    def loop(self, memories: dict[LoopedSweep, SweepMemory]) -> Any:
-        """Args and value of the loop node."""
+    def loop(self, memories: dict[LoopedSweep, SweepMemory]) -> tuple[tuple[Node, ...], LoopNode]:
+        """Arguments and value of the loop node."""
         sweep, shared = self.sweep, self.sweep.shared
         order, nb = sweep.order, shared.robot.nb
         builder = LoopBuilder(len(order), shared.outer)
@@ -85,7 +87,7 @@ class SweepMemory:
             if column in self.at:
                 builder.put(rows + self.position(nb, column), value)
 
-        def place(kind: int, key: Any, tables: dict[Any, int], width: int) -> MemoryPlace:
+        def place(kind: int, key: Key, tables: dict[Key, int], width: int) -> MemoryPlace:
             match key:
                 case ("own" | "parent" as whose, owner, column):
                     body = order if whose == "own" else owner.sources[order]
@@ -99,8 +101,9 @@ class SweepMemory:
                     return MemoryPlace(builder.array(node), builder.index(offsets[order]), j)
                 case ("fixed", node):
                     return builder.fixed(node)
-            mine = np.where(shared.kind_of == kind, shared.rank, 0)[order]
-            return MemoryPlace(-1, builder.index(width * mine), tables[key])
+                case ("table", _):
+                    mine = np.where(shared.kind_of == kind, shared.rank, 0)[order]
+                    return MemoryPlace(-1, builder.index(width * mine), tables[key])
 
         def left(column: Column) -> MemoryPlace:
             added = column.what == "sum"
@@ -109,12 +112,12 @@ class SweepMemory:
                 0, builder.index(target * self.stride(column)), self.at[column], added
             )
 
-        cases = []
+        cases: list[Case] = []
         for kind, (graph, keys, written) in enumerate(self.cases):
             numbers = [key for key in keys if key[0] == "table"]
             columns = [shared.kinds[kind].columns[j] for _, j in numbers]
             first = builder.table(np.array(columns, float).T) if columns else 0
-            tables = {key: first + j for j, key in enumerate(numbers)}
+            tables: dict[Key, int] = {key: first + j for j, key in enumerate(numbers)}
             reads = tuple(place(kind, key, tables, len(numbers)) for key in keys)
             cases.append(Case(graph, reads, tuple(left(column) for column in written)))
         return builder.finished(cases)

@@ -1,4 +1,4 @@
-"""Records of looped sweeps: of a body inside a step, and of one body after sweeps."""
+"""Records in looped sweeps: of a body inside a step, and of one body after the sweeps."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from typing import Any
 import numpy as np
 
 from phipsi.compile import Node, tracing
-from phipsi.sweeps.forest import Record
+from phipsi.sweeps.forest import Fields, Record
 from phipsi.sweeps.looped.scalars import map_scalars, scalars_of
 from phipsi.sweeps.looped.traces import Column, LoopedSweep, Shared, SweepTracer, plain
 
 
 @dataclass(eq=False)
 class LoopedFields:
-    """What is known of the bodies so far: numbers of joint vectors, and fields kind by kind."""
+    """The fields of the bodies so far: indices of joint vectors, and values for each kind."""
 
     shared: Shared
     vectors: Mapping[str, int]
     fields: Mapping[str, list[Any]]
 
-    def base(self, sweep: LoopedSweep, kind: int) -> dict[str, Any]:
-        """What every body has from the start: its own numbers, φ and H at q, …"""
+    def base(self, sweep: LoopedSweep, kind: int) -> Fields:
+        """The fields that every body has from the start: its own numbers, φ and H at q, …"""
         if kind not in sweep.base:
             tracer = sweep.tracers[kind]
             with tracing(tracer):
@@ -32,10 +32,11 @@ class LoopedFields:
         return sweep.base[kind]
 
     def traced(
-        self, sweep: LoopedSweep, step: Callable[[Any, Any], dict[str, Any]]
-    ) -> list[dict[str, Any]]:
-        """The new fields that step(k, tracer) gives, kind by kind, left in columns of the sweep."""
-        found = []
+        self, sweep: LoopedSweep, step: Callable[[LoopedRecord, SweepTracer], Fields]
+    ) -> list[Fields]:
+        """The new fields that step(k, tracer) gives, for each kind; they are written to columns of
+        the sweep."""
+        found: list[Fields] = []
         for kind, tracer in enumerate(sweep.tracers):
             with tracing(tracer):
                 new = step(LoopedRecord(sweep, kind, self, {}), tracer)
@@ -48,7 +49,7 @@ class LoopedFields:
 
 
 class LoopedRecord(Record):
-    """What a step sees of a body: values of this sweep's trace, read or computed again."""
+    """The record of a body inside a step: values of this sweep's trace, read or computed again."""
 
     def __init__(
         self, sweep: LoopedSweep, kind: int, x: LoopedFields, new: Mapping[str, Any]
@@ -79,7 +80,7 @@ class LoopedRecord(Record):
 
 
 class BodyRecord(Record):
-    """What is known of one body after sweeps, as values of the enclosing trace."""
+    """The record of one body after sweeps, as values of the enclosing trace."""
 
     def __init__(self, x: LoopedFields, i: int, new: Mapping[str, Any]) -> None:
         super().__init__(dict(new))
@@ -113,6 +114,7 @@ class BodyRecord(Record):
         return value
 
     def _outside(self, x: Any) -> Any:
+        """A scalar of a sweep's trace for this body, as a scalar of the enclosing trace."""
         if not isinstance(x, Node) or not isinstance(x.tracer, SweepTracer):
             return x
         shared, i = self._x.shared, self._i
@@ -125,14 +127,13 @@ class BodyRecord(Record):
                 _, scalars, offsets = shared.vectors[number]
                 return scalars[offsets[i] + j]
             case ("table", j):
-                return shared.kinds[shared.kind_of[i]].columns[j][shared.rank[i]]
+                return shared.kinds[int(shared.kind_of[i])].columns[j][shared.rank[i]]
             case ("own", sweep, column):
                 return shared.pick(sweep, i, column)
             case ("parent", sweep, column):
                 return shared.pick(sweep, int(sweep.sources[i]), column)
             case ("fixed", node):
                 return node
-        raise AssertionError(x)
 
     def extended(self, fields: dict[str, Any]) -> BodyRecord:
         """A new record with more fields."""

@@ -1,41 +1,60 @@
-"""What a looped sweep is made of: kinds of bodies, a trace of the step for each, a memory."""
+"""The parts of a looped sweep: kinds of bodies, a trace of the step for each kind, a memory."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
 from phipsi.compile import Node, Tracer, array_of, current
 from phipsi.compile.fold import RULES
 from phipsi.model import Body, Hinge, Robot
+from phipsi.spatial import SpatialInertia, Transform
+from phipsi.sweeps.forest import Fields
 from phipsi.sweeps.looped.scalars import scalars_of, with_scalars
+from phipsi.typing import Array, Real
 
 AGAIN = 3
-"""Operations up to which a value is computed again rather than kept."""
+"""The most operations for which a value is computed again instead of stored."""
 
 KINDS = 8
-"""Most kinds of bodies told apart by more than their hinge kind."""
+"""The most kinds of bodies that are distinguished by more than their hinge kind."""
 
 
 def plain(x: Any) -> Any:
-    """A constant as a number, for structure to see."""
+    """The number of a constant node; other scalars as they are."""
     return x.value if isinstance(x, Node) and x.op == "const" else x
 
 
 class Column(NamedTuple):
-    """A column of a sweep's memory: scalar `number` of a field or of a sum over children, or node
-    `number` of the trace for the kind `name`."""
+    """A column of a sweep's memory.
 
-    what: str
-    name: Any
+    Of a "field": scalar `number` of the field `name`. Of a "sum": scalar `number` of the sum over
+    children with index `name`. Of a "node": node `number` of the trace for the kind `name`.
+    """
+
+    what: Literal["field", "sum", "node"]
+    name: str | int
     number: int
 
 
+Key: TypeAlias = (
+    tuple[Literal["own", "parent"], "LoopedSweep", Column]
+    | tuple[Literal["vector"], int, int]
+    | tuple[Literal["table"], int]
+    | tuple[Literal["fixed"], Node]
+)
+"""Where a round of a loop reads a scalar: in a column of its own row or of its parent's row, at an
+offset in its part of a vector, in a column of the table of its kind, or in the enclosing trace."""
+
+Numbers: TypeAlias = tuple[SpatialInertia, Transform, tuple[Array, ...], float, Array]
+"""Inertia of a body; placement, axes, pitch and armature of its hinge."""
+
+
 class Kind:
-    """Bodies that one trace serves, with their numbers."""
+    """The bodies that share one trace, with their numbers."""
 
     def __init__(self, shared: Shared, members: list[int]) -> None:
         bodies = [(shared.robot.bodies[i], shared.robot.hinges[i]) for i in members]
@@ -44,17 +63,17 @@ class Kind:
         self.columns = list(zip(*(scalars_of(_numbers(*pair)) for pair in bodies), strict=True))
         self.scalars = [self._scalar(shared, j, c) for j, c in enumerate(self.columns)]
 
-    def _scalar(self, shared: Shared, j: int, column: tuple[Any, ...]) -> Any:
-        """A number of these bodies: the number itself, or the key under which rounds read it."""
+    def _scalar(self, shared: Shared, j: int, column: tuple[Any, ...]) -> float | Key:
+        """A scalar of these bodies: the number if all have the same, else the key to read it."""
         if any(isinstance(x, Node) for x in column):
             offsets = np.zeros(shared.robot.nb, np.int64)
             offsets[self.members] = np.arange(len(column))
             return ("vector", shared.vector(column, offsets), 0)
         return column[0] if min(column) == max(column) else ("table", j)
 
-    def body_and_hinge(self, read: Callable[[Any], Node]) -> tuple[Body, Hinge]:
-        """A body of this kind and its hinge."""
-        scalars = (x if isinstance(x, float) else read(x) for x in self.scalars)
+    def body_and_hinge(self, read: Callable[[Key], Node]) -> tuple[Body, Hinge]:
+        """A body of this kind and its hinge; scalars that differ within the kind are read."""
+        scalars = (read(x) if isinstance(x, tuple) else x for x in self.scalars)
         inertia, placement, axes, pitch, armature = with_scalars(
             _numbers(self.body, self.hinge), scalars
         )
@@ -62,7 +81,7 @@ class Kind:
         return replace(self.body, inertia=inertia), hinge
 
 
-def _numbers(body: Body, hinge: Hinge) -> tuple[Any, ...]:
+def _numbers(body: Body, hinge: Hinge) -> Numbers:
     armature = np.array(hinge.armature, object)
     return body.inertia, hinge.placement.turned, hinge.axes, float(hinge.pitch), armature
 
@@ -73,21 +92,26 @@ class SweepTracer(Tracer):
     def __init__(self, sweep: LoopedSweep, kind: int) -> None:
         super().__init__()
         self.sweep, self.kind = sweep, kind
-        self.keys: dict[Any, Node] = {}
+        self.keys: dict[Key, Node] = {}
+        """The inputs of the trace, in order."""
         self.columns: dict[int, Column] = {}
+        """For each node that is written its column."""
         self.remembered: set[int] = set()
+        """The nodes that later sweeps read from memory."""
         self._recalled: dict[int, Node] = {}
+        """Nodes of other traces, by id, as nodes of this one."""
 
-    def read(self, key: Any) -> Node:
-        """What stands under a key when the round begins."""
+    def read(self, key: Key) -> Node:
+        """The scalar at a key, as it is when the round begins."""
         node = self.keys.get(key)
         if node is None:
             node = self.keys[key] = self.make("input", (), (0, len(self.keys)))
         return node
 
-    def key(self, x: Node) -> Any:
-        """The key under which an input was read."""
-        return list(self.keys)[x.value[1]]
+    def key(self, x: Node) -> Key:
+        """The key from which an input was read."""
+        number: int = x.value[1]
+        return list(self.keys)[number]
 
     def capture(self, x: Node) -> Node:
         """A value of the enclosing trace, or of the same body in an earlier sweep."""
@@ -107,8 +131,8 @@ class SweepTracer(Tracer):
         return self.read(("own", then.sweep, then.kept(x)))
 
     def work(self, x: Node, most: float = AGAIN) -> float:
-        """Operations to compute a value again from what is read or kept; infinite if more than
-        `most`, which bounds the search."""
+        """The number of operations to compute a value again from inputs and stored values; infinite
+        if there are more than `most`, which bounds the search."""
         if x.op in ("const", "input") or x.index in self.remembered:
             return 0.0
         if x.op not in RULES or most < 1.0:
@@ -119,7 +143,7 @@ class SweepTracer(Tracer):
         return done
 
     def kept(self, x: Node) -> Column:
-        """The column in which a value of this trace is kept."""
+        """The column in which a value of this trace is stored."""
         self.remembered.add(x.index)
         if x.index not in self.columns:
             self.sweep.write(Column("node", self.kind, x.index), self.kind, x)
@@ -127,29 +151,29 @@ class SweepTracer(Tracer):
 
 
 class LoopedSweep:
-    """One loop over bodies in an order: the traces of its step, and what they leave in its memory,
-    in rows of the bodies (`values`) or added to the rows `targets` (`sums`). What a step sees of a
-    parent is read from the rows `sources`."""
+    """One loop over bodies in an order: the traces of its step, and what these write to its memory,
+    in the rows of the bodies (`values`) or added to the rows `targets` (`sums`). The fields that a
+    step sees of a parent are read from the rows `sources`."""
 
-    def __init__(self, shared: Shared, order: Any = None) -> None:
+    def __init__(self, shared: Shared, order: Sequence[int] | Array | None = None) -> None:
         self.shared = shared
         self.order = np.arange(shared.robot.nb) if order is None else np.array(order, np.int64)
         self.sources = self.targets = shared.parents
         self.tracers = [SweepTracer(self, c) for c in range(len(shared.kinds))]
-        self.base: dict[int, dict[str, Any]] = dict(shared.base)
+        self.base: dict[int, Fields] = dict(shared.base)
         self.values: dict[Column, dict[int, Any]] = {}
         self.sums: dict[Column, dict[int, Any]] = {}
         self.world: dict[Column, Any] = {}
         self.node: Node
 
-    def write(self, column: Column, kind: int, x: Any) -> None:
-        """Bodies of a kind leave x in a column of their row."""
+    def write(self, column: Column, kind: int, x: Real) -> None:
+        """Let the bodies of a kind write x to a column of their row."""
         self.values.setdefault(column, {})[kind] = x
         if isinstance(x, Node) and x.tracer is self.tracers[kind]:
             self.tracers[kind].columns.setdefault(x.index, column)
 
     def close(self) -> None:
-        """The step has been traced: take a place in the enclosing trace."""
+        """Make the loop a node of the enclosing trace, once its step has been traced."""
         shared = self.shared
         shared.base = self.base
         self.world = {column: shared.outer.lift(x) for column, x in self.world.items()}
@@ -158,32 +182,35 @@ class LoopedSweep:
 
 
 class Shared:
-    """What the forests of one trace share: robot, kinds of bodies, vectors, sweeps so far."""
+    """The state that the forests of one trace share: robot, kinds of bodies, vectors, sweeps."""
 
     def __init__(self, robot: Robot) -> None:
         outer = current()
         assert outer is not None
         self.outer, self.robot = outer, robot
         self.parents = np.array([p if p >= 0 else robot.nb for p in robot.parents], np.int64)
-        self.vectors: list[tuple[Node, list[Any], np.ndarray]] = []
+        self.vectors: list[tuple[Node, list[Any], Array]] = []
+        """(array, its scalars, the offset of each body's part)."""
         self.kinds = [Kind(self, members) for members in _kinds(robot)]
         self.kind_of, self.rank = np.empty((2, robot.nb), np.int64)
         for c, kind in enumerate(self.kinds):
             self.kind_of[kind.members] = c
             self.rank[kind.members] = np.arange(len(kind.members))
-        self.start: Callable[[SweepTracer, Body, Hinge], dict[str, Any]]
-        self.base: dict[int, dict[str, Any]] = {}
+        self.start: Callable[[SweepTracer, Body, Hinge], Fields]
+        """Gives the fields that every record has from the start."""
+        self.base: dict[int, Fields] = {}
+        """These fields, for each kind."""
         self.sweeps: list[LoopedSweep] = []
         self.picks: list[tuple[Node, LoopedSweep, int, Column]] = []
 
-    def vector(self, scalars: Iterable[Any], offsets: Any) -> int:
-        """The number of a vector of which each body reads its part, from its offset on."""
+    def vector(self, scalars: Iterable[Any], offsets: Sequence[int] | Array) -> int:
+        """Add a vector of which each body reads a part, from its offset on; the vector's number."""
         values = [plain(x) for x in scalars]
         self.vectors.append((array_of(values), values, np.asarray(offsets, np.int64)))
         return len(self.vectors) - 1
 
-    def part(self, tracer: SweepTracer, number: int, size: int) -> Any:
-        """A body's part of a vector, as its round reads it; numbers where all are the same."""
+    def part(self, tracer: SweepTracer, number: int, size: int) -> Array:
+        """A body's part of a vector, as its round reads it; a constant if all scalars are equal."""
         scalars = self.vectors[number][1]
         if (
             scalars
@@ -201,8 +228,8 @@ class Shared:
 
 
 def _kinds(robot: Robot) -> list[list[int]]:
-    """The bodies by kind: as fine as the number of kinds allows. Finest are bodies with the same
-    numbers, then those with the same axes, coarsest those with the same kind of hinge."""
+    """The bodies grouped by kind, as finely as `KINDS` allows: by equal numbers, else by equal
+    axes, else by the kind of hinge."""
     same: dict[Any, list[int]] = {}
     fine: dict[Any, list[int]] = {}
     coarse: dict[Any, list[int]] = {}
@@ -218,7 +245,8 @@ def _kinds(robot: Robot) -> list[list[int]]:
 
 
 def uniform(robot: Robot) -> bool:
-    """Are the bodies so much alike that each kind of them is one of constants?"""
+    """Whether the bodies have at most `KINDS` different sets of numbers, so that within each kind
+    all numbers are constants."""
     different: set[Any] = set()
     for body, h in zip(robot.bodies, robot.hinges, strict=True):
         different.add((h.kind.name, *scalars_of(_numbers(body, h))))

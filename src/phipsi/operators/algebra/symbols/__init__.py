@@ -1,4 +1,4 @@
-"""The table of symbols: a row for each, with all that is known of it; see `algebra.symbol`."""
+"""The table of symbols; `algebra.symbol` describes the fields of a row."""
 
 from phipsi.operators.algebra.expression import SYMBOLS
 from phipsi.operators.algebra.symbols import bodies, dual, rates, splits, vectors
@@ -9,9 +9,9 @@ from phipsi.operators.algebra.symbols.splits import *
 from phipsi.operators.algebra.symbols.vectors import *
 
 SHIPPED = frozenset(SYMBOLS)
-"""The names of phipsi's own symbols; more can be added by `define`."""
+"""The names of phipsi's own symbols; the functions of `define` add more."""
 
-__all__ = ["SHIPPED", "SYMBOLS"]
+__all__: list[str] = ["SHIPPED", "SYMBOLS"]
 __all__ += bodies.__all__
 __all__ += dual.__all__
 __all__ += vectors.__all__

@@ -1,4 +1,4 @@
-"""Symbols of a robot: of its bodies and hinges, and of articulated bodies.
+"""Symbols of the bodies and hinges of a robot, and of articulated bodies.
 
 The meanings are those of [DL] Table 1 and theory section 3, the readings as an estimation problem
 those of [SOA] 4.
@@ -22,6 +22,7 @@ from phipsi.operators.algebra.spaces import (
 )
 from phipsi.operators.algebra.symbol import Resolvent
 from phipsi.operators.algebra.symbols.define import framed, symbol
+from phipsi.typing import Array
 
 if TYPE_CHECKING:
     from phipsi.operators.algebra.system import System
@@ -184,15 +185,17 @@ l = symbol("l", "ℓ", r"\ell", NORMAL, JOINT_FORCES,
 # ---- dense matrices ------------------------------------------------------------------------------
 
 
-def _hinge_map(s: System) -> np.ndarray:
+def _hinge_map(s: System) -> Array:
     out = np.zeros((len(s.H), len(s.parents), 6))
     out[np.arange(len(s.H)), s.moves] = s.H
     return out.reshape(len(s.H), 6 * len(s.parents))
 
 
-def riccati(s: System, hinge_map: Expression, armature: Expression) -> np.ndarray:
-    """P = M + E_φ (P − P H* D⁻¹ H P) E_φ*, from all hinges locked, where P is the composite inertia
-    and no smaller than it will be, so that D has an inverse; each step frees one more level."""
+def riccati(s: System, hinge_map: Expression, armature: Expression) -> Array:
+    """The solution of P = M + E_φ (P − P H* D⁻¹ H P) E_φ*, by iteration.
+
+    It starts with all hinges locked: P is then the composite inertia, which is not smaller than the
+    solution, so that D has an inverse. Each step frees the hinges of one more level."""
     own, inertias, carried, H, A = s.values(E_phi, M, phi, hinge_map, armature)
     P = s.on_diagonal(carried @ inertias @ carried.T)
     for _ in s.parents:

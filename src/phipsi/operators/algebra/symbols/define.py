@@ -1,19 +1,31 @@
-"""How a row is added to the table of symbols."""
+"""Functions that add a row to the table of symbols."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import ParamSpec
+from typing import TYPE_CHECKING, ParamSpec, Protocol
 
-from phipsi.operators.algebra.expression import SYMBOLS, Expression, Leaf
+from phipsi.operators.algebra.expression import SYMBOLS, Leaf
 from phipsi.operators.algebra.symbol import Symbol
+
+if TYPE_CHECKING:
+    from phipsi.operators.algebra.expression import Expression
+    from phipsi.operators.algebra.system import System
 
 Row = ParamSpec("Row")
 
 
-def _add(new: Symbol[Expression]) -> None:
-    """Add a row that no other can be taken for in any notation."""
+class Framed(Protocol):
+    """A symbol that needs frames: a function of their names."""
+
+    def __call__(self, *frames: str) -> Leaf:
+        """The symbol at the named frames."""
+        ...
+
+
+def _add(new: Symbol[Expression, System]) -> None:
+    """Add a row, or raise a `ValueError` if another has the same name in one of the notations."""
     names = {new.name, new.unicode, new.latex}
     for row in SYMBOLS.values():
         for taken in names & {row.name, row.unicode, row.latex}:
@@ -21,7 +33,32 @@ def _add(new: Symbol[Expression]) -> None:
     SYMBOLS[new.name] = new
 
 
-def _without_frames(row: Callable[Row, Symbol[Expression]]) -> Callable[Row, Leaf]:
+DOC = """{row.unicode}: {row.meaning}.
+
+Parameters
+----------
+*frames
+    {names}.
+
+Returns
+-------
+Leaf
+    The symbol there, as an expression.
+
+Raises
+------
+ValueError
+    If a name is given twice.
+
+Examples
+--------
+>>> print({row.name}("tool"))
+{row.unicode}('tool')
+"""
+"""The docstring of a symbol that needs frames."""
+
+
+def _without_frames(row: Callable[Row, Symbol[Expression, System]]) -> Callable[Row, Leaf]:
     def symbol(*args: Row.args, **kwargs: Row.kwargs) -> Leaf:
         new = row(*args, **kwargs)
         _add(new)
@@ -30,8 +67,8 @@ def _without_frames(row: Callable[Row, Symbol[Expression]]) -> Callable[Row, Lea
     return symbol
 
 
-def _with_frames(row: Callable[Row, Symbol[Expression]]) -> Callable[Row, Callable[..., Leaf]]:
-    def framed(*args: Row.args, **kwargs: Row.kwargs) -> Callable[..., Leaf]:
+def _with_frames(row: Callable[Row, Symbol[Expression, System]]) -> Callable[Row, Framed]:
+    def framed(*args: Row.args, **kwargs: Row.kwargs) -> Framed:
         new = replace(row(*args, **kwargs), framed=True)
         _add(new)
 
@@ -43,13 +80,14 @@ def _with_frames(row: Callable[Row, Symbol[Expression]]) -> Callable[Row, Callab
             return Leaf.of(new, frames)
 
         at.__name__ = at.__qualname__ = new.name
-        at.__doc__ = f"{new.unicode}: {new.meaning}."
+        names = "The name of a hinge with one freedom" if new.of_hinge else "Names of frames"
+        at.__doc__ = DOC.format(row=new, names=names)
         return at
 
     return framed
 
 
-symbol = _without_frames(Symbol[Expression])
-"""Add a row, with the arguments of `Symbol`: the symbol as an expression."""
-framed = _with_frames(Symbol[Expression])
-"""Add a row that needs frames: a function of their names that gives the symbol at them."""
+symbol = _without_frames(Symbol["Expression", "System"])
+"""Add a row and return the symbol as an expression; the arguments are the fields of `Symbol`."""
+framed = _with_frames(Symbol["Expression", "System"])
+"""Add a row that needs frames and return the function that gives the symbol at named frames."""

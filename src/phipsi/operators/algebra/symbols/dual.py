@@ -11,6 +11,7 @@ from phipsi.operators.algebra.spaces import BODY_FORCES, BODY_MOTIONS, JOINT_FOR
 from phipsi.operators.algebra.symbol import Resolvent
 from phipsi.operators.algebra.symbols.bodies import *
 from phipsi.operators.algebra.symbols.define import framed, symbol
+from phipsi.typing import Array
 
 if TYPE_CHECKING:
     from phipsi.operators.algebra.system import System
@@ -104,9 +105,9 @@ P_at = framed("P_at", "P′", "P'", BODY_FORCES, BODY_MOTIONS,
 # ---- dense matrices ------------------------------------------------------------------------------
 
 
-def _dual_riccati(s: System) -> np.ndarray:
+def _dual_riccati(s: System) -> Array:
     """S⁺_i = φ_i⁻¹(M_p + S_p + Σ φ_c P⁺_c φ_c*)φ_i⁻*, over siblings c ≠ i; 0 at roots ([BI] Alg
-    3.1). From all hinges locked, as P, where it is no more than the whole system."""
+    3.1). The iteration starts with all hinges locked, like that of P."""
     s.check_free(s.roots)
     E, E_s, inertias, carried, released = s.values(E_phi, E_phi_s, M, phi, P_plus)
     siblings = E_s @ E - s.on_diagonal(E_s @ E)
@@ -120,13 +121,13 @@ def _dual_riccati(s: System) -> np.ndarray:
     return found
 
 
-def _released(s: System, S_plus: np.ndarray) -> np.ndarray:
+def _released(s: System, S_plus: Array) -> Array:
     """S = S⁺ + G_s H S⁺."""
     found = S_plus + _dual_gain(s, S_plus) @ s.value(H) @ S_plus
     return (found + found.T) / 2
 
 
-def _dual_D_inverse(s: System, S_plus: np.ndarray) -> np.ndarray:
+def _dual_D_inverse(s: System, S_plus: Array) -> Array:
     hinge_map, armature = s.values(H, A)
     inner = np.flatnonzero(~np.isin(s.moves, s.roots))
     own, found = np.ix_(inner, inner), np.zeros_like(armature)
@@ -134,13 +135,13 @@ def _dual_D_inverse(s: System, S_plus: np.ndarray) -> np.ndarray:
     return found
 
 
-def _dual_gain(s: System, S_plus: np.ndarray) -> np.ndarray:
+def _dual_gain(s: System, S_plus: Array) -> Array:
     hinge_map = s.value(H)
     root = hinge_map * np.isin(s.moves, s.roots)[:, None]
     return -S_plus @ hinge_map.T @ _dual_D_inverse(s, S_plus) - np.linalg.pinv(root)
 
 
-def _rebase(s: System, body: str) -> np.ndarray:
+def _rebase(s: System, body: str) -> Array:
     """β' = (V_k, β of hinges): the rows of the free root in I become those of φ*H* at body k."""
     there, k, out = s.rerooted(body), s.bodies.index(body), np.eye(len(s.H))
     out[there.moves == k] = s.value(phi.T @ H.T)[6 * k : 6 * k + 6]

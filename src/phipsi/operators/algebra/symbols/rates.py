@@ -31,6 +31,7 @@ from phipsi.operators.algebra.symbols.bodies import *
 from phipsi.operators.algebra.symbols.define import framed, symbol
 from phipsi.operators.algebra.symbols.vectors import *
 from phipsi.spatial import HingeMap
+from phipsi.typing import Array
 
 if TYPE_CHECKING:
     from phipsi.operators.algebra.system import System
@@ -76,7 +77,7 @@ def _half_of_mass_by(*hinge: str) -> Expression:
 
 
 def _seen() -> Expression:
-    """Half of the rate of P⁺ as the parent sees it, less τ̄Ṗτ̄*."""
+    """Half of the rate of P⁺ in the axes of the parent, without the term τ̄Ṗτ̄*."""
     return (Delta_cross - G @ H_dot) @ P_plus
 
 
@@ -177,10 +178,10 @@ gamma = symbol("gamma", "γ", r"\gamma", JOINT_FORCES, SCALARS,
 DOTTED: dict[Expression, Leaf] = {
     row.rate_of: Leaf.of(row) for row in SYMBOLS.values() if row.rate_of is not None
 }
-"""Symbols whose rate is a symbol."""
+"""Symbols whose rate is a symbol, and that symbol."""
 
 
-def _kinetic_gradient(s: System) -> np.ndarray:
+def _kinetic_gradient(s: System) -> Array:
     """β* ∂𝓜 β by each freedom, dense."""
     rates = s.value(beta)
     return np.array([(rates.T @ s.rate(mass, e) @ rates)[0] for e in np.eye(len(rates))])

@@ -54,7 +54,7 @@ __all__ = [
 
 
 def _of_passive(own: Leaf) -> Expression:
-    """The definition of a counterpart: that of the symbol itself, with the passive hinges."""
+    """The definition of the passive counterpart of a symbol: its own, with the passive hinges."""
     return own.definition.replaced({**PASSIVE, tau: G_p @ H_p})
 
 
@@ -174,4 +174,5 @@ proj_a = symbol("proj_a", "𝒯̄", r"\bar{\mathcal{T}}", BODY_MOTIONS, BODY_MOT
 PASSIVE: dict[Expression, Expression] = {
     row.passive_of: Leaf.of(row) for row in SYMBOLS.values() if row.passive_of is not None
 }
-"""The operators that depend on which hinges are free, and those with only the passive ones free."""
+"""Operators that depend on which hinges are free, and their counterparts with only the passive ones
+free."""

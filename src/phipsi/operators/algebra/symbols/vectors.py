@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from phipsi.operators.algebra.spaces import (
     BODY_FORCES,
     BODY_MOTIONS,
@@ -16,6 +14,7 @@ from phipsi.operators.algebra.spaces import (
 )
 from phipsi.operators.algebra.symbols.bodies import *
 from phipsi.operators.algebra.symbols.define import symbol
+from phipsi.typing import Array
 
 if TYPE_CHECKING:
     from phipsi.operators.algebra.system import System
@@ -81,7 +80,7 @@ eps = symbol("eps", "ε", r"\varepsilon", NORMAL, SCALARS, "normalised working m
 # ---- dense matrices ------------------------------------------------------------------------------
 
 
-def _coriolis(s: System) -> np.ndarray:
+def _coriolis(s: System) -> Array:
     """ad(V)H*β + Ḣ*β."""
     velocities, own, rates = s.values(V, H.T @ beta, beta)
     if s.hinge_rate is None:
@@ -89,7 +88,7 @@ def _coriolis(s: System) -> np.ndarray:
     return s.motion_cross(velocities) @ own + s.hinge_rate(rates[:, 0]).reshape(-1, 1)
 
 
-def _gyroscopic(s: System) -> np.ndarray:
+def _gyroscopic(s: System) -> Array:
     """crf(V)MV less external forces and weight."""
     if s.load is None:
         raise s.unknown(b)

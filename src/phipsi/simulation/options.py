@@ -1,0 +1,168 @@
+"""The options that `simulate`, `rollout`, `motion` and scenarios share, with their checks.
+
+An option is added here alone: a field of `SimulationOptions` (default), its line in that class's
+docstring, and its key in `SimulationKeywords` (the same type again, for editors and type
+checkers, which read no other form of `**options`). Signatures and docstrings of the functions
+decorated with `with_options` follow; a test compares the two classes. A key of scenario files is a
+row of `phipsi.scenarios.schema.Simulation` besides.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import MISSING, dataclass, fields
+from functools import cached_property
+from typing import Literal, ParamSpec, SupportsIndex, TypedDict, TypeVar, get_type_hints
+
+from phipsi.model import Closure
+from phipsi.model.names import meant
+from phipsi.simulation.adaptive import ADAPTIVE, AdaptiveMethod
+from phipsi.simulation.clock import Clock, Number, clock_of
+from phipsi.simulation.coordinates import COORDINATES, CoordinatesName
+from phipsi.simulation.methods import METHODS, FixedStepMethod
+from phipsi.simulation.plant import Limits, Plant, plant_of
+
+MethodName = Literal[FixedStepMethod, AdaptiveMethod]
+"""The methods of integration."""
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class SimulationKeywords(TypedDict, total=False):
+    """The options with a default, as keyword arguments (PEP 692); see `SimulationOptions`."""
+
+    dt: Number
+    method: MethodName
+    every: SupportsIndex
+    coordinates: CoordinatesName
+    passive: bool
+    limits: bool | Limits
+    actuators: bool
+    closures: Sequence[Closure]
+    stabilisation: Number
+
+
+@dataclass(frozen=True, kw_only=True)
+class SimulationOptions:
+    """How a motion is integrated, and what acts on the robot besides its controller.
+
+    Parameters
+    ----------
+    duration
+        How long the motion lasts [s].
+    dt
+        Step of integration [s]. It is shortened if need be, so that samples divide the duration.
+    method
+        A fixed-step method of `pp.simulation.METHODS`, or "dop853", "rk45", "radau" or "lsoda",
+        which choose their own steps (SciPy).
+    every
+        Steps from one sample to the next.
+    coordinates
+        What is integrated: "minimal", "diagonal" ([DL] Alg 8.1) or "non-minimal" ([BI] Alg 3.4,
+        free bases) coordinates.
+    passive
+        Whether springs, dampers and friction act.
+    limits
+        Whether there are stops at joint limits: True, or `pp.Limits(…)` for stops of your own.
+    actuators
+        Whether motors are bounded by their efforts.
+    closures
+        `pp.Loop`s and `pp.Grasp`s that hold.
+    stabilisation
+        The rate [1/s] at which errors of the closures decay.
+    """
+
+    duration: Number
+    dt: Number = 1e-3
+    method: MethodName = "rk4"
+    every: SupportsIndex = 1
+    coordinates: CoordinatesName = "minimal"
+    passive: bool = True
+    limits: bool | Limits = False
+    actuators: bool = True
+    closures: Sequence[Closure] = ()
+    stabilisation: Number = 10.0
+
+    def __post_init__(self) -> None:
+        _ = self.clock, self.plant  # both refuse values that are wrong
+
+    @cached_property
+    def clock(self) -> Clock:
+        """The steps and samples."""
+        return clock_of(self.duration, self.dt, self.every)
+
+    @cached_property
+    def plant(self) -> Plant:
+        """Forces and constraints besides the controller's, as they are at the start."""
+        return plant_of(
+            self.passive, self.limits, self.actuators, self.closures, self.stabilisation
+        )
+
+    def check_method(self, closed: bool, locking: bool = False) -> None:
+        """Refuse an unknown method or unknown coordinates, and those that cannot integrate a robot
+        with closures (`closed`) or with hinges that become locked (`locking`)."""
+        method, coordinates = self.method, self.coordinates
+        if method not in METHODS and method not in ADAPTIVE:
+            known = [*METHODS, *ADAPTIVE]
+            hint = meant(method, known)
+            raise ValueError(f"no method {method!r}; {hint}known are {', '.join(known)}")
+        if coordinates not in COORDINATES:
+            raise ValueError(f"no coordinates {coordinates!r}; use {', '.join(COORDINATES)}")
+        minimal = coordinates == "minimal"
+        if not minimal and not (method in METHODS and METHODS[method].any_coordinates):
+            able = [name for name, row in METHODS.items() if row.any_coordinates]
+            raise ValueError(f"{coordinates} coordinates need a method of {', '.join(able)}")
+        if closed and method in METHODS and METHODS[method].carries_momentum:
+            raise ValueError(f"method {method!r} takes no closures; use 'rk4'")
+        if (closed or locking) and not minimal:
+            raise ValueError(f"{coordinates} coordinates take no closures and no locked hinges")
+
+    def check_fixed_steps(self, function: str) -> None:
+        """Refuse adaptive methods on behalf of `function`, which compiles all steps at once."""
+        if self.method not in METHODS:
+            known = ", ".join(map(repr, METHODS))
+            raise ValueError(
+                f"{function}: {self.method!r} chooses its own steps; use one of {known}"
+            )
+
+
+_DEFAULTS = {f.name: f.default for f in fields(SimulationOptions) if f.default is not MISSING}
+
+
+def options_of(function: str, duration: Number, given: SimulationKeywords) -> SimulationOptions:
+    """The options that `function` was called with."""
+    for name in given:
+        if name not in _DEFAULTS:
+            raise TypeError(f"{function}() got an unexpected keyword argument {name!r}")
+    return SimulationOptions(duration=duration, **given)
+
+
+def with_options(function: Callable[P, R]) -> Callable[P, R]:
+    """Decorate a function of `duration` and `**options: Unpack[SimulationKeywords]`: its signature
+    and its docstring at run time name every option after the duration, with type and default."""
+    hints = get_type_hints(SimulationOptions)
+    shared = [
+        inspect.Parameter(
+            name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hints[name]
+        )
+        for name, default in _DEFAULTS.items()
+    ]
+    signature = inspect.signature(function)
+    parameters: list[inspect.Parameter] = []
+    for name, parameter in signature.parameters.items():
+        if parameter.kind is not parameter.VAR_KEYWORD:
+            parameters += [parameter, *(shared if name == "duration" else ())]
+    function.__signature__ = signature.replace(parameters=parameters)  # pyright: ignore[reportFunctionMemberAccess] - what `inspect.signature` looks for
+    del function.__annotations__["options"]
+    function.__annotations__.update({name: hints[name] for name in _DEFAULTS})
+    if function.__doc__ and SimulationOptions.__doc__:  # there are none under python -OO
+        entries = SimulationOptions.__doc__.partition("    dt\n")[1:]
+        function.__doc__ = re.sub(
+            r"    \*\*options\n(?: {8}.*\n)+",
+            lambda _: "".join(entries).rstrip() + "\n",
+            function.__doc__,
+        )
+    return function

@@ -1,0 +1,88 @@
+"""What an editor knows of public calls, and what a user is told who passes a wrong type.
+
+`assert_type` is checked by pyright (`make lint`); here the values are compared with the types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, assert_type, get_args
+
+import numpy as np
+import pytest
+
+import phipsi as pp
+from phipsi import conventions
+from phipsi.compile import BACKENDS, BackendName
+from phipsi.typing import Array
+from tests.any_parameters import counted
+
+
+def test_an_editor_knows_the_results_of_public_calls() -> None:
+    robot = pp.robots.double_pendulum()
+    q, v, tau = np.zeros(2), np.ones(2), np.zeros(2)
+    arrays = [
+        assert_type(pp.forward_dynamics(robot, q, v, tau), Array),
+        assert_type(pp.inverse_dynamics(robot, [0.0, 0.0], v, a=tau), Array),
+        assert_type(pp.mass_matrix(robot, q), Array),
+        assert_type(pp.jacobian(robot, q, "tool", reference="world"), Array),
+        assert_type(pp.frame_pose(robot, q, "tool"), Array),
+        assert_type(pp.forward_dynamics.compile(robot), pp.Kernel[Array])(q, v, tau),
+        assert_type(robot.integrate(q, v), Array),
+    ]
+    assert all(isinstance(x, np.ndarray) for x in arrays)
+    hybrid = assert_type(pp.hybrid_dynamics(robot, q, v, tau, tau, "joint1"), pp.Hybrid)
+    assert isinstance(hybrid, pp.Hybrid)
+    motion = assert_type(pp.simulate(robot, q, v, duration=0.01), pp.Trajectory)
+    assert isinstance(motion, pp.Trajectory)
+    target = pp.frame_pose(robot, [0.3, 0.4], "tool")
+    found = assert_type(
+        pp.inverse_kinematics(robot, q, {"tool": target}, rows={"tool": "position"}), pp.Solution
+    )
+    assert isinstance(found, pp.Solution)
+
+
+def test_an_editor_knows_the_solution_of_a_closed_chain() -> None:
+    robot = pp.robots.four_bar()
+    loops = [pp.Loop("coupler_tip", "rocker_tip", "revolute")]
+    v = np.zeros(robot.nv)
+    q = pp.close_loops(robot, loops, np.full(robot.nq, 0.3), v).q
+    solution = assert_type(
+        pp.closed_chain_dynamics(robot, loops, q, v, v, strict=False),
+        pp.ClosedChainSolution,
+    )
+    assert isinstance(solution, pp.ClosedChainSolution)
+
+
+def test_literals_are_complete() -> None:
+    assert set(get_args(BackendName)) == set(BACKENDS)
+    assert get_args(conventions.Reference) == conventions.REFERENCES
+
+
+WRONG: dict[str, Callable[[pp.Robot, Any], Any]] = {
+    "a string for q": lambda robot, q: pp.forward_dynamics(robot, "zero", q, q),  # type: ignore[arg-type]
+    "no robot": lambda robot, q: pp.mass_matrix(q, q),  # type: ignore[arg-type]
+    "a dict for tau": lambda robot, q: pp.forward_dynamics(robot, q, q, {"a": "b"}),  # type: ignore[arg-type]
+    "a number for a frame": lambda robot, q: pp.jacobian(robot, q, 3),  # type: ignore[arg-type]
+    "another reference": lambda robot, q: pp.jacobian(robot, q, "tool", reference="body"),  # type: ignore[arg-type]
+    "another method": lambda robot, q: pp.simulate(robot, q, duration=1.0, method="euler2"),  # type: ignore[arg-type]
+    "another backend": lambda robot, q: pp.mass_matrix.compile(robot, backend="metal"),  # type: ignore[arg-type]
+    "another dtype": lambda robot, q: pp.mass_matrix.compile(robot, dtype="float16"),  # type: ignore[arg-type]
+    "a string for a duration": lambda robot, q: pp.simulate(robot, q, duration="1 s"),  # type: ignore[arg-type]
+    "an unknown keyword": lambda robot, q: pp.mass_matrix(robot, q, w=q),  # type: ignore[call-arg]
+}
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_a_wrong_type_is_one_sentence(what: str) -> None:
+    robot = pp.robots.double_pendulum()
+    with pytest.raises((TypeError, ValueError, KeyError)) as caught:
+        WRONG[what](robot, np.zeros(2))
+    text = str(caught.value)
+    assert 10 < len(text) < 300 and "\n" not in text
+
+
+def test_few_parameters_are_any() -> None:
+    rows = counted()
+    bare, total = (sum(column) for column in zip(*rows.values(), strict=True))
+    assert bare <= 0.12 * total, rows
