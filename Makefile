@@ -5,23 +5,23 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip --quiet --quiet --disable-pip-version-check install
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all lint bench clean
+.PHONY: help demo test validation lint bench clean
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-9s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-10s %s\n", $$1, $$2}' Makefile
 
 demo: .venv/.core ## let a free-flying arm reach, and write figures and a report to build/demo
 	@mkdir -p build
 	@$(BIN)/python -m phipsi.cli demo --output build/demo --force
 
-test: .venv/.dev ## run the tests (some minutes)
-	@$(BIN)/python -m pytest -q -n auto
+# Bytecode is kept, whatever the shell says: the tests start dozens of processes.
+test validation: export PYTHONDONTWRITEBYTECODE :=
 
-test-all: .venv/.dev ## test the interpreter too, search further, compare with Pinocchio on every URDF
-	@$(BIN)/python -m pytest -q -n auto
-	@PHIPSI_BACKEND=numpy HYPOTHESIS_PROFILE=explore $(BIN)/python -m pytest -q -n auto
-	@$(BIN)/python -m tests.agreement
-	@$(BIN)/python -m tests.papers
+test: .venv/.dev ## run the tests (3 minutes on two cores, twice that the first time)
+	@$(BIN)/python -m pytest -q -n auto --dist worksteal
+
+validation: .venv/.dev ## run the long checks (an hour), and write docs/validation.md
+	@$(BIN)/python -m tests.validation
 
 lint: .venv/.dev ## check style, types, layers and import cycles
 	@$(BIN)/ruff check .

@@ -4,13 +4,17 @@ The default is deterministic, so that a failure in CI is the same failure here;
 `HYPOTHESIS_PROFILE=explore` searches further, with new examples each time.
 """
 
+import gc
 import os
+import signal
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
+from phipsi.programs import compiled, shortcut
 from tests import declared_types
 
 settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True, max_examples=44)
@@ -18,14 +22,36 @@ settings.register_profile("explore", deadline=None, print_blob=True, max_example
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 os.environ.setdefault("PHIPSI_VERIFY", "1")
 declared_types.install()
+compiled.CACHED = shortcut.KEPT = 16  # of the thousands of robots here few are met again
 
 
-@pytest.fixture(scope="session", autouse=True)
-def private_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Compiled code of the tests goes to a directory of their own."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PHIPSI_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
-        yield
+CACHE_LIMIT = 1 << 30
+"""Size [bytes] that the cache of the tests may reach: about three runs of changed sources."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Compiled code goes to a folder of the tests, `.pytest_cache/d/compiled`, which all workers,
+    processes and runs share: a key of the cache names the sources of phipsi, so that no test sees
+    code that other sources made. What has not been used for longest is deleted first."""
+    folder = config.cache.mkdir("compiled") if config.cache else Path(tempfile.mkdtemp())
+    folder.chmod(0o700)  # else it would not be trusted under a umask of 002
+    os.environ["PHIPSI_CACHE_DIR"] = str(folder)
+    os.environ["PHIPSI_CACHE_SIZE"] = str(CACHE_LIMIT)
+
+
+def pytest_collection_finish() -> None:
+    """What has been imported stays: the garbage collector need not look at it again and again."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """SIGINT interrupts, in the processes that a test starts as well. A shell that runs the tests
+    in the background has it ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 LONG = ("control", "scenarios", "simulation", "test_examples.py", "test_cli_simulate.py")

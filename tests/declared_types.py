@@ -14,6 +14,7 @@ import sys
 import types
 from collections.abc import Callable, Iterator, Mapping
 from typing import Annotated, Any, Union, get_args, get_origin
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from beartype import BeartypeConf
@@ -179,15 +180,17 @@ def install() -> None:
 
 
 def _programs() -> None:
-    run, known = CompiledFunction.__call__, {}
+    run = CompiledFunction.__call__
+    known: WeakKeyDictionary[CompiledFunction[..., Any], Declared] = WeakKeyDictionary()
 
     @functools.wraps(run)
     def call(self: CompiledFunction[..., Any], *args: Any, **kwargs: Any) -> Any:
         result = run(self, *args, **kwargs)
         if current() is None and self.function.__module__.startswith("phipsi."):
-            if self not in known:
-                known[self] = Declared(self.name, self, batched=self.verify is None)
-            known[self].check(args, kwargs, result)
+            declared = known.get(self)
+            if declared is None:
+                declared = known[self] = Declared(self.name, self, batched=self.verify is None)
+            declared.check(args, kwargs, result)
         return result
 
     CompiledFunction.__call__ = call

@@ -428,15 +428,23 @@ def test_errors_are_one_sentence(
     (tmp_path / "empty.urdf").write_text("")
     (tmp_path / "text.txt").write_text("hello")
     monkeypatch.chdir(tmp_path)
-    result = shell(*arguments)
-    assert result.returncode == code
+    result = invoke(*arguments)
+    assert result.exit_code == code
     assert result.stdout == ""
     (line,) = result.stderr.splitlines()
     assert line.startswith("phipsi: ") and message in line
 
 
-def test_module_and_script_agree():
-    assert shell("--version").stdout == invoke("--version").stdout
+def test_module_and_script_agree(tmp_path: Path):
+    (tmp_path / "broken.urdf").write_text("<robot name='r'><link></robot>")
+    for arguments in (
+        ["--version"],
+        ["info", "space_amr"],
+        ["info", str(tmp_path / "broken.urdf")],
+    ):
+        alone, here = shell(*arguments), invoke(*arguments)
+        assert (alone.returncode, alone.stdout) == (here.exit_code, here.stdout)
+        assert alone.stderr == here.stderr
     assert shell("--help").stdout.split()[:2] == ["Usage:", "phipsi"]
 
 

@@ -256,7 +256,7 @@ def test_a_figure_of_nothing_is_left_out(here: Path):
     assert "the figure of 'qq' was left out" in result.stderr and result.stderr.count("\n") == 1
 
 
-def test_ctrl_c_keeps_what_was_computed(here: Path):
+def test_ctrl_c_keeps_what_was_computed(here: Path, interruptible: None):
     long = PENDULUM.replace("duration = 0.1", "duration = 1e4").replace("dt = 0.01", "dt = 1e-4")
     Path("long.toml").write_text(long.replace("dt =", "every = 1000\ndt ="))
     ours, theirs = pty.openpty()

@@ -12,19 +12,20 @@ from pathlib import Path
 import pytest
 
 import phipsi
+from tests.each import each
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 SOURCES = sorted((ROOT / "src").glob("**/*.py"))
 
 
-@pytest.mark.parametrize("name", phipsi.__all__)
+@each("name", phipsi.__all__)
 def test_public_name_resolves(name: str):
     assert getattr(phipsi, name) is not None
     assert name in dir(phipsi)
 
 
-@pytest.mark.parametrize("name", [n for n in phipsi.__all__ if not n.startswith("_")])
+@each("name", [n for n in phipsi.__all__ if not n.startswith("_")])
 def test_public_name_is_documented(name: str):
     assert inspect.getdoc(getattr(phipsi, name)), f"{name} has no docstring"
 
@@ -63,7 +64,7 @@ def test_package_is_typed_and_licensed():
     assert "Apache License" in (ROOT / "LICENSE").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda p: str(p.relative_to(ROOT / "src")))
+@each("path", SOURCES)
 def test_module_has_a_docstring(path: Path):
     assert ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))), path
 
@@ -78,7 +79,7 @@ def test_ci_runs_what_the_readme_says():
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/*.md")])
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+@each("page", PAGES)
 def test_links_lead_to_files(page: Path):
     links = re.findall(r"\]\(([^)#\s]+)", page.read_text(encoding="utf-8"))
     local = [link for link in links if "://" not in link]

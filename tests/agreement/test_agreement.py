@@ -1,4 +1,4 @@
-"""A dozen real robots, fixed and free, beside Pinocchio; all of them in `make test-all`."""
+"""A dozen real robots, fixed and free, beside Pinocchio; all of them in `make validation`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import phipsi as pp
 
 pytest.importorskip("pinocchio")
 
-from tests.agreement.__main__ import TABLE
+from tests.agreement.page import PAGE
 from tests.agreement.pinocchio import TOLERANCE, Side, compare, difference
 from tests.model.urdf_files import ROBOTS, URDFS
 
@@ -29,7 +29,7 @@ def test_phipsi_agrees_with_pinocchio(name: str, base: Literal["fixed", "free"])
 
 
 def test_the_committed_table_has_every_file_and_no_disagreement() -> None:
-    text = TABLE.read_text(encoding="utf-8")
+    text = PAGE.read_text(encoding="utf-8")
     for path in ROBOTS.rglob("*.urdf"):
         assert text.count(f"`{path.relative_to(ROBOTS)}`") == 2, path
     assert "Pinocchio is nearer" not in text

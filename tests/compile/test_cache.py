@@ -421,16 +421,19 @@ print("ready", flush=True)
 while True:
     for i in range(4):
         cache.store(key(i), code(i, 250_000))
+        print("stored", flush=True)
 """
 
 
 @posix
 def test_killed_while_storing(place: Path) -> None:
     draw = random.Random(0)
-    for _ in range(10):
+    for k in range(10):
         process = script(KILLED)
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
+        if k % 2:  # half of them after a store at least, however slow the machine is
+            assert process.stdout.readline() == "stored\n"
         time.sleep(draw.uniform(0.0, 0.1))
         process.send_signal(signal.SIGKILL)
         process.communicate()

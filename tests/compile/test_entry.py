@@ -23,6 +23,7 @@ from hypothesis import strategies as st
 
 from phipsi.compile import entry as module
 from phipsi.compile.entry import entry
+from tests.each import each
 
 LIMIT = 50
 FLOAT = np.dtype(np.float64)
@@ -137,9 +138,9 @@ def sample(*shape: int, dtype: Any = float) -> tuple[np.ndarray, np.ndarray]:
 pytestmark = pytest.mark.skipif(not module._familiar(), reason="no native entry in this process")
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("core", [(3,), (2, 6), (1,), (0,)])
-@pytest.mark.parametrize("batch", [(), (1,), (7,), (4, 5), (2, 1, 3), (1,) * 20])
+@each("dtype", [np.float64, np.float32])
+@each("core", [(3,), (2, 6), (1,), (0,)])
+@each("batch", [(), (1,), (7,), (4, 5), (2, 1, 3), (1,) * 20])
 def test_plain_arrays_are_computed(dtype: Any, core: tuple[int, ...], batch: tuple) -> None:
     f = make(core, dtype=np.dtype(dtype))
     a, b = sample(*batch, *core, dtype=dtype)
@@ -335,9 +336,9 @@ def test_anything_else_reaches_the_fallback_as_it_came(call: tuple) -> None:
     assert counts == [sys.getrefcount(x) for x in arrays]
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("place", ["a", "b", "out"])
-@pytest.mark.parametrize("batch", [(), (2,), (2, 2)])
+@each("way", WAYS)
+@each("place", ["a", "b", "out"])
+@each("batch", [(), (2,), (2, 2)])
 def test_each_way_not_to_be_plain(way: str, place: str, batch: tuple[int, ...]) -> None:
     a, b = sample(*batch, 3)
     given: dict[str, Any] = {"a": a, "b": b, "out": np.empty_like(a)}

@@ -10,6 +10,7 @@ import pytest
 import phipsi as pp
 from phipsi import control as c
 from phipsi.control.tasks import ROWS, Rows
+from tests.simulation.machines import STEP
 
 PUMA, SPACE = pp.robots.puma560(), pp.robots.space_arm()
 Q, V = PUMA.random_state(0)
@@ -89,6 +90,15 @@ def test_what_has_no_target_or_takes_no_help_is_refused() -> None:
         c.on_path(c.rate_feedback)
     with pytest.raises(TypeError, match="assisted: pose_feedback takes no 'active'"):
         c.assisted(c.pose_feedback, c.thrusters)
+
+
+def test_gains_are_checked_before_anything_is_simulated():
+    robot = pp.robots.double_pendulum()
+    with pytest.raises(ValueError, match=r"stiffness is -3\.0, needs a positive"):
+        pp.simulate(
+            robot, [0.0, 0.0], None, c.pd_gravity, **STEP,
+            parameters={"target": np.zeros(2), "stiffness": -3.0},
+        )  # fmt: skip
 
 
 def test_every_name_of_rows_is_in_the_table() -> None:

@@ -8,7 +8,16 @@ import numpy as np
 import pytest
 
 import phipsi as pp
-from phipsi.control import joint_path, pose_path, quintic
+from phipsi.control import (
+    assisted,
+    joint_path,
+    on_path,
+    pose_path,
+    quintic,
+    reaction_mode,
+    thrusters,
+)
+from tests.simulation.machines import balls
 from tests.zoo import close, random_forest
 
 T = 2.0
@@ -84,3 +93,20 @@ def test_wrong_paths_are_refused_in_one_sentence() -> None:
         quintic(0.0, 0.0, 0.0, 1.0)
     with pytest.raises(ValueError, match=r"pose_path: goal has shape \(3, 3\), needs \(4, 4\)"):
         pose_path(0.0, 1.0, np.eye(4), np.eye(3))
+
+
+def test_paths_and_help_say_what_they_cannot_take():
+    with pytest.raises(TypeError, match="is no program"):
+        on_path(lambda robot, q, pose: q)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="have a memory"):
+        assisted(assisted(reaction_mode, thrusters), thrusters)
+
+    @pp.program
+    def timed(robot: pp.Robot, t: Any, target: Any) -> Any:
+        return {"tau": np.zeros(robot.nv), "at": t, "aim": target}
+
+    way = {"start": [0.0], "goal": [1.0], "duration": 0.1}
+    motion = pp.simulate(
+        balls(1.0), [0.0], None, on_path(timed), duration=0.1, dt=0.01, parameters=way
+    )
+    assert np.allclose(motion.signals["at"], motion.t) and motion.signals["aim"][-1] == 1.0

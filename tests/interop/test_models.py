@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -50,10 +51,10 @@ def same_in_pinocchio(robot: pp.Robot, tolerance: float = 1e-10, count: int = 2)
         found = pin.rnea(model, data, q, v, a)
         close(from_pinocchio(robot, q, tau=found)[1], inverse(robot, s), tolerance)
         pin.framesForwardKinematics(model, data, q)
-        for name in names(robot):
+        for name, X in poses(robot, s.q):
             kind = pin.FrameType.BODY if name in bodies else pin.FrameType.OP_FRAME
             i = model.getFrameId(name, kind)
-            close(data.oMf[i].homogeneous, pp.frame_pose(robot, s.q, name))
+            close(data.oMf[i].homogeneous, X)
 
 
 def same_in_mujoco(robot: pp.Robot, tolerance: float = 1e-9, count: int = 2) -> None:
@@ -76,9 +77,8 @@ def same_in_mujoco(robot: pp.Robot, tolerance: float = 1e-9, count: int = 2) -> 
         mujoco.mj_inverse(model, data)
         tau = from_mujoco(robot, data.qpos, tau=data.qfrc_inverse, joints=model)[1]
         close(tau, inverse(robot, s), tolerance)
-        for name in names(robot):
+        for name, X in poses(robot, s.q):
             there = data.site(name) if name in robot.frames else data.body(name)
-            X = pp.frame_pose(robot, s.q, name)
             position, R = (there.xpos, there.xmat)
             close(position, X[:3, 3])
             close(R.reshape(3, 3), X[:3, :3])
@@ -92,8 +92,11 @@ def inverse(robot: pp.Robot, s: State) -> np.ndarray:
     return pp.inverse_dynamics(robot, s.q, s.v, s.a)
 
 
-def names(robot: pp.Robot) -> list[str]:
-    return [*(body.name for body in robot.bodies), *robot.frames]
+def poses(robot: pp.Robot, q: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
+    """Of every body and every frame, by name."""
+    yield from zip((body.name for body in robot.bodies), pp.poses(robot, q), strict=True)
+    for name in (*robot.frames, robot.bodies[-1].name):
+        yield name, pp.frame_pose(robot, q, name)
 
 
 def mujoco_forest(seed: int, n: int = 6, root: str = "free") -> pp.Robot:

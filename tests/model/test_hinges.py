@@ -17,9 +17,10 @@ from phipsi.model.hinges import HingeName
 from phipsi.model.validate import axes as checked_axes
 from phipsi.spatial import Transform
 from phipsi.spatial import rotation as rot
+from tests.each import each
 
-kinds = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
-seeds = pytest.mark.parametrize("seed", range(4))
+kinds = each("kind", KINDS.values())
+seeds = each("seed", range(4))
 
 
 def random_hinge(kind: HingeKind, rng: np.random.Generator) -> Any:

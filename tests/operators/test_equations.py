@@ -35,3 +35,14 @@ def test_what_cannot_be() -> None:
         Equation(beta.T @ mass @ beta, nu.T @ nu).solved(beta)
     with pytest.raises(ParseError, match="is no equation: write left = right"):
         Equation.parse("T - C")
+
+
+def test_equations_that_are_not_linear() -> None:
+    for right in (
+        mass @ beta_dot + C @ (beta_dot.T @ T),
+        mass @ beta_dot + T @ (beta_dot.T @ mass @ beta_dot),
+    ):
+        with pytest.raises(ValueError, match="is not linear in β̇"):
+            Equation(T, right).solved(beta_dot)
+    hidden = Equation(T, H @ phi @ (M @ alpha + b) + A @ beta_dot).solved(beta_dot)
+    assert Equation(hidden.right, mass.inv @ (T - C)).proved()

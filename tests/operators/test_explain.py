@@ -9,6 +9,7 @@ from typing import Any, get_args
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import phipsi as pp
 from phipsi.operators.algebra.derivation import CONDITIONS, Condition
@@ -26,6 +27,7 @@ from phipsi.operators.writing.explain import LANGUAGES, Explanation, explain
 from phipsi.operators.writing.glossary import prose
 from phipsi.operators.writing.parser import parse
 from phipsi.operators.writing.pseudocode import GIVEN, Pseudocode
+from tests.each import each
 from tests.operators.expressions import expressions, leaves_of
 from tests.operators.reader import Reader
 from tests.operators.systems import random_system
@@ -193,7 +195,7 @@ def code_of(x: str) -> Pseudocode:
     return code
 
 
-@pytest.mark.parametrize("x", ALL)
+@each("x", ALL)
 def test_each_value_is_defined_or_written_out_once(x: str):
     code = code_of(x)
     lines = [line for one in code.passes for line in one.lines]
@@ -205,8 +207,8 @@ def test_each_value_is_defined_or_written_out_once(x: str):
     assert len(set(names)) == len(names)
 
 
-@pytest.mark.parametrize("x", OPERATORS)
-@pytest.mark.parametrize("seed", range(3))
+@each("x", OPERATORS)
+@each("seed", range(3))
 def test_the_pseudocode_computes_operators(x: str, seed: int):
     check(x, random_system(seed, free=".inv" in x), seed)  # Υ has an inverse if all can fly
 
@@ -215,12 +217,12 @@ def test_the_pseudocode_computes_with_unit_vectors():
     check(TWO, random_system(2, free=True), 2)  # the frames are on two bodies
 
 
-@pytest.mark.parametrize("x", DUAL)
+@each("x", DUAL)
 def test_the_pseudocode_computes_the_dual(x: str):
     check(x, random_system(3, free=True), 3)
 
 
-@pytest.mark.parametrize("x", (*VECTORS, *RATES))
+@each("x", (*VECTORS, *RATES))
 def test_the_pseudocode_computes_vectors_and_rates(x: str):
     rng = np.random.default_rng(5)
     robot = random_forest(176, 6)  # a universal root, branches, every kind of freedom
@@ -228,14 +230,18 @@ def test_the_pseudocode_computes_vectors_and_rates(x: str):
     check(x, system(robot, q, v, external=rng.normal(size=(robot.nb, 6))), 5)
 
 
-RUNNING = [x for x in leaves_of(frames=(("tool",), ("tool", "camera"))) if explain(x).code]
-MOVING = {a, b, C, u, V, alpha, f, xi, nu, beta} | {
-    x for x in RUNNING if x.symbol.name in symbols_of_rates.__all__
-}
+def running() -> st.SearchStrategy[Expression]:
+    """Expressions of symbols that have pseudo-code and need no motion."""
+    moving = {a, b, C, u, V, alpha, f, xi, nu, beta}
+    leaves = [
+        x for x in leaves_of(frames=(("tool",), ("tool", "camera")))
+        if x not in moving and x.symbol.name not in symbols_of_rates.__all__ and explain(x).code
+    ]  # fmt: skip
+    return expressions(6, leaves=leaves, inverses=False, logdet=False)
 
 
 @settings(deadline=None)
-@given(expressions(6, leaves=[x for x in RUNNING if x not in MOVING], inverses=False, logdet=False))
+@given(st.deferred(running))
 def test_the_pseudocode_computes_any_expression(x: Expression):
     code = explain(x).code
     if code is not None and code.passes:
@@ -280,7 +286,7 @@ def test_the_derivation_names_identities_and_sources_and_marks_the_form_that_run
     assert direct[0] == "  𝓜    ← the cheapest form: this one runs"
 
 
-@pytest.mark.parametrize("x", ALL)
+@each("x", ALL)
 def test_each_step_of_the_derivation_is_told(x: str):
     explanation = told(x)
     text, steps = section(explanation.text, "Derivation"), explanation.derivation.steps
@@ -296,7 +302,7 @@ def test_conditions_are_said():
     assert "It holds if no joint has armature." in text
 
 
-@pytest.mark.parametrize("x", REFUSED)
+@each("x", REFUSED)
 def test_refusals_say_why(x: str):
     explanation = told(x)
     (line,) = section(explanation.text, "Recursion")
@@ -339,8 +345,8 @@ def letters_of(line: str) -> set[str]:
 OWN = {row.unicode for row in SYMBOLS.values()} | {"e_i"}
 
 
-@pytest.mark.parametrize("language", ["dynamics", "estimation"])
-@pytest.mark.parametrize("x", ALL)
+@each("language", ["dynamics", "estimation"])
+@each("x", ALL)
 def test_each_symbol_of_the_recursion_has_a_meaning(x: str, language: str):
     explanation = told(x, language=language)
     lines = [x for x in recursion(x, language=language) if x[0].isdigit()]
@@ -391,7 +397,7 @@ def test_an_unknown_language_is_refused():
 # ---- cost ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("x", ["mass.inv", "J('tool') @ mass.inv @ J('tool').T", "mass.logdet"])
+@each("x", ["mass.inv", "J('tool') @ mass.inv @ J('tool').T", "mass.logdet"])
 def test_the_count_is_exact(x: str):
     robot = pp.robots.space_arm()
     operations = as_program(parse(x)).graph(robot).operations
@@ -402,7 +408,7 @@ def test_the_count_is_exact(x: str):
     assert sentence.endswith(f", {operations / 8:.0f} for each body.")
 
 
-@pytest.mark.parametrize("x", ["mass.inv @ (T - C)", "J('tool') @ mass.inv @ J('tool').T", "m"])
+@each("x", ["mass.inv @ (T - C)", "J('tool') @ mass.inv @ J('tool').T", "m"])
 def test_the_cost_grows_linearly_with_the_chain(x: str):
     counts = [told(x, robot=chain(n)).operations or 0 for n in (10, 20, 40)]
     slopes = [(counts[1] - counts[0]) / 10, (counts[2] - counts[1]) / 20]
@@ -421,7 +427,7 @@ def chain(n: int) -> pp.Robot:
     return builder.build()
 
 
-@pytest.mark.parametrize("x", ALL)
+@each("x", ALL)
 def test_the_estimate_is_that_of_the_sweeps(x: str):
     code = code_of(x)
     first = section(told(x).text, "Cost")[0]
@@ -469,8 +475,8 @@ def test_active_joints_are_named_or_marked():
 ODD = ("J('left_hand %&#', 'it is $1 {2}')", "B('~^')")
 
 
-@pytest.mark.parametrize("language", ["dynamics", "estimation"])
-@pytest.mark.parametrize("x", [*ALL, *REFUSED, *ODD])
+@each("language", ["dynamics", "estimation"])
+@each("x", [*ALL, *REFUSED, *ODD])
 def test_markdown_and_latex_are_balanced(x: str, language: str):
     explanation = told(x, language=language)
     for page in (explanation.markdown, explanation.latex):
@@ -487,9 +493,7 @@ def test_markdown_and_latex_are_balanced(x: str, language: str):
     assert str(explanation) == explanation.text
 
 
-@pytest.mark.parametrize(
-    "x", [*ALL, *REFUSED, *ODD, *(row.unicode for row in SYMBOLS.values() if not row.framed)]
-)
+@each("x", [*ALL, *REFUSED, *ODD, *(row.unicode for row in SYMBOLS.values() if not row.framed)])
 def test_formulas_are_set_as_they_are_meant(x: str):
     assert parse(parse(x).latex) is parse(x)
 
@@ -506,7 +510,7 @@ def test_lines_are_set():
     )
 
 
-@pytest.mark.parametrize("x", ALL)
+@each("x", ALL)
 def test_lines_have_the_same_names_in_unicode_and_in_latex(x: str):
     for line in (line for one in code_of(x).passes for line in one.lines):
         for formula in line.formulas:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,9 +15,10 @@ from hypothesis import strategies as st
 import phipsi as pp
 from phipsi.algorithms.mass_matrix import Factor
 from phipsi.operators import *
-from phipsi.operators import Expression, SpaceError
+from phipsi.operators import Equation, Expression, SpaceError, parse
 from phipsi.operators.algebra.expression import Inverse, walk
 from phipsi.operators.dense import matrix, system
+from phipsi.operators.lowering.compute import compute
 from phipsi.operators.lowering.dataflow import LoweringError
 from phipsi.operators.lowering.execute import Execution
 from phipsi.operators.lowering.plan import Plan, lower, planned
@@ -33,6 +36,8 @@ def interpreted() -> Iterator[None]:
         yield
 
 
+ARM = pp.robots.puma560()
+S_ = State(ARM)
 J_t, B_t = J("tool"), B("tool")
 OPERATORS = [
     H, M, A, P, P_plus, D, D_half, G, tau, tau_bar, E_phi, phi, phi_tilde, K, E_psi, psi, psi_tilde,
@@ -152,6 +157,39 @@ def test_random_expressions(x: Expression, seed: int) -> None:
     rounding = 1e-13 * float(np.prod([np.linalg.cond(y) for y in inner if y.size]))
     assume(rounding < 1e-4)
     close(x.on(robot, q, active=active).matrix(), expected, max(1e-8, rounding))
+
+
+def test_given_vectors_are_not_defined_away() -> None:
+    written_out = H @ phi @ (M @ phi.T @ a + b)
+    bias = pp.bias_force(ARM, S_.q, S_.v)
+    close((C - written_out).evaluate(ARM, S_.q, S_.v, C=np.ones(6)), 1 - bias, 1e-10)
+    close((H @ phi @ u - C).evaluate(ARM, S_.q, S_.v, u=np.zeros((6, 6))), -bias, 1e-10)
+
+
+def test_outer_products_and_numbers() -> None:
+    rows: list[tuple[Expression, Any]] = [
+        (T @ T.T @ beta, S_.tau * (S_.tau @ S_.v)),
+        (T @ (beta.T @ T), S_.tau * (S_.tau @ S_.v)),
+        (T @ mass.logdet, S_.tau * pp.mass_matrix_logdet(ARM, S_.q)),
+    ]
+    for x, expected in rows:
+        v = S_.v if beta in x.leaves else None
+        close(x.evaluate(ARM, S_.q, v, T=S_.tau), expected, 1e-10)
+    op = (beta @ beta.T).on(ARM, S_.q, S_.v)
+    close(op.matrix(), np.outer(S_.v, S_.v), 1e-12)
+
+
+def test_what_is_shared_is_walked_once() -> None:
+    y = phi
+    for _ in range(16):
+        y = (y.inv + phi @ y).inv
+    assert len(y.leaves) == 1
+    assert y.size > 2**16
+    with pytest.raises(LoweringError, match="more than 2000 values"):
+        z = phi
+        for _ in range(8):
+            z = (z + phi) @ (z + psi)
+        z.on(ARM, S_.q)
 
 
 # ---- the library's own algorithms ---------------------------------------------------------------
@@ -299,6 +337,36 @@ def test_solvers_of_scipy() -> None:
     )
 
 
+def test_batches_of_motions() -> None:
+    q, v = ARM.random_state(0, (36,))
+    op = (V @ V.T).on(ARM, q, v)
+    rates = pp.velocities(ARM, q, v).reshape(36, 36)
+    close(op.matrix(), rates[:, :, None] * rates[:, None, :], 1e-10)
+    dense = mass_dot.on(ARM, q[:2], v[:2], dense=True).matrix()
+    assert dense.shape == (2, 6, 6)
+
+
+def test_operators_keep_their_own_numbers() -> None:
+    q = S_.q.copy()
+    op = mass.on(ARM, q, dense=True)
+    kept = op.matrix().copy()
+    q += 1.0
+    op.matrix()[:] = 0.0
+    close(op.matrix(), kept, 0.0)
+
+
+def test_pickles_and_copies() -> None:
+    deep = mass
+    for _ in range(40):
+        deep = (deep.inv + D.inv).inv
+    for x in (mass.inv, deep, J("it's") @ mass.inv, 0.1 * m, Equation(T, C).right, I + K @ H @ phi):
+        assert pickle.loads(pickle.dumps(x)) is x
+        assert copy.deepcopy(x) is x
+    op = mass.inv.on(ARM, S_.q)
+    expected = op @ S_.tau
+    close(pickle.loads(pickle.dumps(op)) @ S_.tau, expected, 0.0)
+
+
 # ---- errors: one sentence each ------------------------------------------------------------------
 
 
@@ -371,3 +439,57 @@ def test_a_hinge_with_no_inertia() -> None:
     np.testing.assert_allclose(mass.inv.on(robot, np.zeros(2)).matrix(), np.eye(2), atol=1e-12)
     with pytest.raises(np.linalg.LinAlgError, match="D of hinge 'turn' is zero"):
         _ = mass.inv.on(robot, np.array([0.3, -1.0])) @ np.ones(2)
+
+
+def test_programs_check_their_robot() -> None:
+    x = np.ones(6)
+    for expression in ((mass + A).inv, (H @ phi @ M @ phi.T @ H.T).inv):
+        with pytest.raises(pp.ModelError, match="only if no joint has armature"):
+            expression.program()(ARM, S_.q, x)
+        with pytest.raises(pp.ModelError, match="only if no joint has armature"):
+            expression.program().compile(ARM)
+    with pytest.raises(pp.ModelError, match="only on a free base"):
+        Lambda.program()(ARM, S_.q, np.ones((6, 6)))
+
+
+def test_what_is_wrong_is_said_in_one_sentence() -> None:
+    q, x = S_.q, np.ones(6)
+    names: dict[str, Any] = {"active": (name for name in ["joint1", "joint2"])}
+    assert mass_ap.on(ARM, q, **names).shape == (2, 4)
+    cases: list[tuple[Any, type[Exception], str]] = [
+        (lambda: psi_p_tilde.on(ARM, q), ValueError, "needs to know which joints are active"),
+        (lambda: P_p_plus.explain(ARM), ValueError, "needs to know which joints are active"),
+        (lambda: mass_pp.program(), ValueError, "needs to know which joints are active"),
+        (lambda: mass_pp.program(active=["joint1"]), ValueError, "needs truth values"),  # type: ignore[arg-type]
+        (lambda: mass_pp.program(active=[True])(ARM, q, []), ValueError, "1 truth values, needs 6"),
+        (lambda: mass_pp.on(ARM, q, active=5), TypeError, "needs 6 truth values or names"),
+        (lambda: mass_pp.on(ARM, q, active=[0, 1]), ValueError, "needs 6 truth values"),
+        (lambda: (beta.T @ mass).on(ARM, q), ValueError, "depends on the motion"),
+        (lambda: (mass + T @ T.T).on(ARM, q), TypeError, "has the vector T in it"),
+        (lambda: I.on(ARM, q), TypeError, "alone fits any space"),
+        (lambda: T.evaluate(ARM, q, T=x, C=x), TypeError, "does not use C=; it takes T"),
+        (lambda: T.evaluate(ARM, q, T=x, beta=x), TypeError, "the joint rates β are v"),
+        (lambda: T.evaluate(ARM, q, T=x, external={}), TypeError, "not on external forces"),
+        (lambda: compute(mass, ARM, q), ValueError, "needs x: pass x="),
+        (lambda: compute(C, ARM, q), ValueError, "depends on the motion"),
+        (lambda: compute(S @ V, ARM, q, x), pp.ModelError, "only on a free base"),
+        (lambda: mass.on(ARM, q).matvec(np.ones(5)), ValueError, "takes a vector of 6"),
+        (lambda: np.nan * mass, TypeError, "a finite number, not by nan"),
+        (lambda: mass / 0, ZeroDivisionError, "𝓜 / 0"),
+        (lambda: D ** "x", TypeError, "whole powers"),  # type: ignore[operator]
+        (lambda: H @ "phi", TypeError, "text is read by"),  # type: ignore[operator]
+        (lambda: 1 - H, TypeError, "a number is 2 \\* I"),  # type: ignore[operator]
+        (lambda: Equation("T", "mass"), TypeError, "read text by Equation.parse"),  # type: ignore[arg-type]
+        (lambda: parse(5), TypeError, "needs a text"),  # type: ignore[arg-type]
+        (lambda: (J("world") @ mass.inv @ J("world").T).inv.on(ARM, q) @ x,
+         np.linalg.LinAlgError, "is singular there"),
+        (lambda: mass_by("elbow").on(ARM, q, S_.v, dense=True), pp.ModelError, "no hinge 'elbow'"),
+    ]  # fmt: skip
+    for wrong, kind, match in cases:
+        with pytest.raises(kind, match=match):
+            wrong()
+    assert sum([M, P]) is M + P
+    assert phi ** np.int64(2) is phi @ phi
+    assert np.isnan(mass.on(ARM, q * np.nan).matrix()).any()
+    expected = matrix(mass_by("joint2"), system(ARM, q))
+    close(mass_by("joint2").on(ARM, q, dense=True).matrix(), expected, 1e-12)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -10,13 +11,14 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from phipsi.operators import *
-from phipsi.operators import Equation, Expression
+from phipsi.operators import Equation, Expression, parse
 from phipsi.operators.algebra.derivation import Condition
 from phipsi.operators.algebra.expression import Inverse, ZeroOperator, walk
-from phipsi.operators.algebra.simplify import derive, stuck
+from phipsi.operators.algebra.simplify import ConditionWarning, derive, stuck
 from phipsi.operators.dense import matrix
 from tests.operators.expressions import expressions
 from tests.operators.systems import random_system
+from tests.zoo import close
 
 WHITEN, COLOUR = I - H @ psi @ K, I + H @ phi @ K
 WHITEN_P = I - H_p @ psi_p @ K_p
@@ -158,6 +160,54 @@ def test_every_step_is_equal(name: str) -> None:
     for step in derivation.steps:
         found = values(step.expression, 3, serial=serial, armature=not bare)
         np.testing.assert_allclose(found, expected, atol=1e-9 * max(1.0, np.abs(expected).max()))
+
+
+@pytest.mark.parametrize(
+    "x",
+    [
+        psi_tilde + psi - I, tau_bar + G @ H - I, (psi + psi_tilde - I) @ psi @ K, l.T + m.inv.T,
+        E_psi + E_phi - K @ H, phi_tilde.T + phi.T - I, D.logdet + mass.logdet, m.logdet,
+        (mass_ap @ mass_pp.inv @ mass_pp), ((mass @ mass.inv) ** 4) @ D,
+    ],
+    ids=str,
+)  # fmt: skip
+def test_every_step_of_other_expressions_is_equal(x: Expression) -> None:
+    s = random_system(2, 4)
+    expected = matrix(x, s)
+    for form in derive(x).forms:
+        close(matrix(form, s), expected, 1e-9)
+
+
+def test_conditions_prove_nothing() -> None:
+    for x, y in (
+        ((mass + A).inv, mass.inv),
+        ((mass + A).inv @ mass, I),
+        ((H @ phi @ M @ phi.T @ H.T).inv, mass.inv),
+        ((mass_pp + A_p).inv, mass_pp.inv),
+        ((H @ psi @ M @ psi.T @ H.T).inv, D.inv),
+    ):
+        assert not Equation(x, y).proved()
+        assert Equation(x, y).proved("no armature")
+
+
+def test_conditions_are_warned_of() -> None:
+    with pytest.warns(ConditionWarning, match="only if no joint has armature"):
+        (H @ phi @ M @ phi.T @ H.T).inv.simplify()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        (H @ phi @ M @ phi.T @ H.T).inv.simplify(assume="no armature")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(H @ phi @ K + H @ psi @ K).inv", "(H @ phi @ K - H @ psi @ K).logdet", "D.logdet.inv",
+        "(I + H @ phi @ K + H @ psi @ K).inv", "(H @ M @ H.T + H @ phi @ K @ D).inv",
+        "(I + K @ H @ phi) ** 10", "(phi + psi) ** 12", "(mass @ mass.inv) ** 8",
+    ],
+)  # fmt: skip
+def test_simplifying_ends(text: str) -> None:
+    parse(text).simplify()
 
 
 LEAVES = [

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from typing import Any
 
@@ -21,6 +23,7 @@ from phipsi.operators.algebra.expression import (
 from phipsi.operators.algebra.spaces import JOINT_FORCES, JOINT_RATES, frame_forces
 from phipsi.operators.algebra.symbol import Symbol
 from phipsi.operators.algebra.symbols import (
+    A,
     D,
     H,
     I,
@@ -102,6 +105,21 @@ def test_the_inverse_of_the_inverse_is_itself(x: Expression):
     assert x.inv.inv is x
     assert x.T.inv is x.inv.T
     assert x.inv @ x is not I  # what cancels is for `simplify` to say
+
+
+def test_threads_make_the_same_expressions() -> None:
+    def build(i: int) -> Expression:
+        return (J("tool") @ (mass * (i + 2) + A * (i + 7)).inv @ J("tool").T).inv
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            for i in range(100):
+                made = list(pool.map(build, [i] * 8))
+                assert len(set(map(id, made))) == 1
+    finally:
+        sys.setswitchinterval(interval)
 
 
 # ---- symbols, frames, numbers --------------------------------------------------------------------

@@ -59,7 +59,7 @@ fails and the corrected one holds; rows have the corrected form. There are {len(
 {len(MISPRINTS)} misprints.
 """
 
-FOOT = """Written by `python -m tests.papers`, not by hand; `tests/papers/test_papers.py` measures
+FOOT = """Written by `make validation`, not by hand; `tests/papers/test_papers.py` measures
 every row again, and that this page has them all.
 """
 

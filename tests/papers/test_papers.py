@@ -55,7 +55,9 @@ def test_every_identity_is_in_a_row() -> None:
 
 def test_the_page_has_every_row_and_no_empty_cell() -> None:
     text = PAGE.read_text(encoding="utf-8")
-    assert masked(text) == masked(report({})), "python -m tests.papers writes it anew"
+    assert masked(text) == masked(report({})), (
+        "python -m tests.validation --only papers writes it anew"
+    )
     rows = [line for line in text.splitlines() if line.startswith("|")]
     assert len(rows) == len(ITEMS) + len(MISPRINTS) + len(BEYOND) + 2 * 6
     for row in rows:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import gc
+import os
+import subprocess
+import sys
 import weakref
 from dataclasses import replace
 from typing import Any
@@ -471,3 +474,31 @@ def test_one_number_of_the_robot_may_be_named_alone_and_out_must_be_arrays():
     np.testing.assert_array_equal(kernel(np.ones(2), np.zeros(3)), np.zeros(2))
     with pytest.raises(TypeError, match="out= is a int, needs an array, or a list of arrays"):
         kernel(np.ones(2), np.zeros(3), out=3)
+
+
+POISON = """
+import functools, numpy as np, phipsi as pp
+robot = pp.robots.double_pendulum()
+@pp.program
+@functools.wraps(pp.gravity_force)
+def heavier(robot, q):
+    return pp.gravity_force(robot, q) + 5.0
+print(heavier(robot, np.ones(2))[0], pp.gravity_force(robot, np.ones(2))[0])
+"""
+
+
+@pytest.mark.parametrize("order", ["theirs first", "ours first"])
+def test_programs_made_of_ours_do_not_take_their_place_on_disk(order: str, tmp_path: Any):
+    environment = {**os.environ, "PHIPSI_CACHE_DIR": str(tmp_path)}
+    plain = "import numpy as np, phipsi as pp\nprint(pp.gravity_force(pp.robots.double_pendulum(), "
+    plain += "np.ones(2))[0])"
+    scripts = [POISON, plain] if order == "theirs first" else [plain, POISON]
+    found = [
+        subprocess.run(
+            [sys.executable, "-c", script], env=environment, capture_output=True, text=True,
+            check=True, timeout=120,
+        ).stdout.split()
+        for script in scripts
+    ]  # fmt: skip
+    (heavier, inside), (alone,) = found if order == "theirs first" else found[::-1]
+    assert float(heavier) == pytest.approx(float(alone) + 5.0) and inside == alone

@@ -21,14 +21,14 @@ TEXTS = {name: (FILES / f"{name}.toml").read_text() for name in SCENARIOS}
 
 def taken(content: bytes) -> str:
     """What it is refused with; empty if it is not."""
-    start = time.perf_counter()
+    start = time.process_time()
     try:
         Scenario.of(content, "my.toml", Path())
         return ""
     except ScenarioError as error:
         return str(error)
     finally:
-        assert time.perf_counter() - start < 5.0
+        assert time.process_time() - start < 5.0
 
 
 @pytest.mark.parametrize(

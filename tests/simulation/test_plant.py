@@ -1,7 +1,5 @@
-"""Springs, stops, motors, closures, events, and what a controller is given."""
+"""Springs, stops, motors, closures and events."""
 
-import signal
-import threading
 from typing import Any
 
 import numpy as np
@@ -9,22 +7,9 @@ import pytest
 
 import phipsi as pp
 from phipsi.spatial import Transform
+from tests.simulation.machines import ALONG, STEP, balls, brake, stick
 
 PAYLOAD = np.array([0.3, -0.2, 0.1])
-
-
-def stick(**hinge: Any) -> pp.Robot:
-    """A rod of 1 kg·m² on one axis, no gravity."""
-    builder = pp.Builder("stick", gravity=(0.0, 0.0, 0.0))
-    builder.body("rod", mass=1.0, inertia=(1.0, 1.0, 1.0))
-    builder.hinge("pivot", "revolute", "world", "rod", axis=(0.0, 1.0, 0.0), **hinge)
-    return builder.build()
-
-
-@pp.program(shapes={"gain": ()})
-def brake(robot: pp.Robot, v: Any, gain: Any) -> Any:
-    """τ = −gain v"""
-    return -gain * v
 
 
 # ---- passive forces, stops, motors --------------------------------------------------------------
@@ -90,6 +75,29 @@ def test_passive_hinges_take_no_command():
     assert (motion.tau[:, robot.driven] == 1).all()
 
 
+def test_planar_hinges_have_stops():
+    builder = pp.Builder("puck", gravity=(0.0, 0.0, 0.0))
+    builder.body("puck", mass=1.0, inertia=(1.0, 1.0, 1.0))
+    builder.hinge(
+        "slide", "planar", "world", "puck", axis=(0.0, 0.0, 1.0),
+        lower=[-1.0, -1.0, -np.inf], upper=[1.0, 1.0, np.inf],
+    )  # fmt: skip
+    robot = builder.build()
+    motion = pp.simulate(robot, [0.0, 0.0, 0.7], [0.0, 1.0, 0.5], duration=5.0, limits=True)
+    assert np.abs(motion.q[:, :2]).max() < 1.1
+    q, v = np.array([1.3, -1.2, 0.7]), np.zeros(3)
+    e, k = 1e-6, pp.Limits(damping=0.0)
+
+    def stored(q: np.ndarray) -> float:  # far beyond the width: ½k(d − w/2)² and a constant
+        return sum(0.5 * k.stiffness * (abs(x) - 1.0 - k.width / 2) ** 2 for x in q[:2])
+
+    slope = [
+        (stored(robot.integrate(q, e * u)) - stored(robot.integrate(q, -e * u))) / (2 * e)
+        for u in np.eye(3)
+    ]
+    assert np.allclose(pp.limit_forces(robot, q, v, limits=k), -np.array(slope), rtol=1e-6)
+
+
 # ---- closures -----------------------------------------------------------------------------------
 
 FOUR_BAR = [pp.Loop("coupler_tip", "rocker_tip", free=np.eye(6)[:, [3, 5]])]
@@ -113,6 +121,12 @@ def test_a_four_bar_stays_closed_and_keeps_its_energy():
 def test_open_closures_are_refused_at_the_start():
     with pytest.raises(ValueError, match=r"open by .*close_loops"):
         pp.simulate(pp.robots.four_bar(), [0.4, 0.2, 0.9], duration=1.0, closures=FOUR_BAR)
+
+
+def test_closures_that_share_a_frame_are_told_apart():
+    loops = [pp.Loop("b0", b, free=ALONG) for b in ("b1", "b2")]
+    motion = pp.simulate(balls(1.0, 2.0, 3.0), [0.0] * 3, **STEP, closures=loops)
+    assert {"closure_force:b0:b1", "closure_force:b0:b2"} <= set(motion.signals)
 
 
 # ---- events -------------------------------------------------------------------------------------
@@ -235,126 +249,6 @@ def test_events_may_wait_for_a_condition_and_change_parameters():
     assert (motion.v[motion.t < time] == 1.0).all()
 
 
-# ---- controllers, batches, interruption ---------------------------------------------------------
-
-
-def test_memory_is_kept_from_step_to_step():
-    def count(robot: pp.Robot, t: Any, dt: Any, memory: Any) -> dict[str, Any]:
-        return {"tau": np.zeros(robot.nv), "memory": memory + np.array([1.0, dt]), "seen": memory}
-
-    motion = pp.simulate(
-        stick(), [0.0], None, count, duration=1.0, dt=0.1, every=2, memory=[0.0, 0.0]
-    )
-    assert np.allclose(motion.signals["seen"], np.outer(np.arange(6), [2.0, 0.2]))
-
-
-def test_a_rollout_is_every_simulation_at_once():
-    robot, rng = pp.robots.double_pendulum(), np.random.default_rng(0)
-    q, v = robot.random_state(rng, (5,))
-    gain = rng.uniform(0.1, 1.0, 5)
-    arguments: dict[str, Any] = {"duration": 0.2, "dt": 0.01, "every": 4}
-    many = pp.rollout(robot, q, v, brake, parameters={"gain": gain}, signals=True, **arguments)
-    assert many.q.shape == (5, 6, 2)
-    for i in range(5):
-        one = pp.simulate(robot, q[i], v[i], brake, parameters={"gain": gain[i]}, **arguments)
-        assert np.allclose(many.q[i], one.q, atol=1e-12)
-        assert np.allclose(many.tau[i], one.tau, atol=1e-12)
-    batch = pp.simulate(robot, q, v, brake, parameters={"gain": gain}, **arguments)
-    assert np.allclose(batch.q, many.q, atol=1e-12)
-
-
-def test_long_chains_are_simulated_too():
-    robot = pp.robots.chain(80)
-    motion = pp.simulate(robot, robot.neutral() + 0.1, duration=0.02, dt=2e-3)
-    assert np.abs(motion.energy - motion.energy[0]).max() < 1e-4
-
-
-def test_external_forces_come_from_the_caller_and_from_the_controller():
-    robot = pp.robots.space_arm()
-    push = np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0])
-
-    def wall(robot: pp.Robot) -> dict[str, Any]:
-        return {"tau": np.zeros(robot.nv), "external": {"base": -push}}
-
-    motion = pp.simulate(
-        robot, robot.neutral(), None, wall, duration=0.5, dt=0.01, external={"base": push}
-    )
-    assert np.allclose(motion.q, motion.q[0])
-
-
-def test_interruption_keeps_what_was_computed():
-    robot = pp.robots.double_pendulum()
-    pp.simulate(robot, [1.0, 0.0], duration=0.1)
-
-    def stop(done: float) -> None:
-        if done > 0.3:
-            raise KeyboardInterrupt
-
-    with pytest.raises(pp.Interrupted) as caught:
-        pp.simulate(robot, [1.0, 0.0], duration=100.0, progress=stop)
-    motion = caught.value.trajectory
-    assert 30.0 < motion.t[-1] < 60.0 and np.isfinite(motion.q).all()
-
-
-@pytest.mark.skipif(
-    threading.current_thread() is not threading.main_thread(), reason="signals need it"
-)
-def test_control_c_in_the_middle_of_it():
-    signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(signal.SIGINT))
-    robot = pp.robots.double_pendulum()
-    pp.simulate(robot, [1.0, 0.0], duration=0.1)
-    signal.setitimer(signal.ITIMER_REAL, 0.5, 3.0)  # again, should a destructor swallow the first
-    try:
-        with pytest.raises(pp.Interrupted):
-            pp.simulate(robot, [1.0, 0.0], duration=1e5, dt=1e-3)
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0.0)
-
-
-def test_progress_runs_to_one():
-    seen: list[float] = []
-    pp.simulate(pp.robots.double_pendulum(), [1.0, 0.0], duration=20.0, progress=seen.append)
-    assert seen == sorted(seen) and seen[-1] == 1.0 and len(seen) > 3
-
-
-Q = [0.0, 0.0]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "error", "message"),
-    [
-        ({"q0": [0.0]}, ValueError, r"q0 has shape \(1,\), .*needs \(\.\.\., 2\)"),
-        ({"q0": ["a", "b"]}, TypeError, "q0 is .*array of numbers"),
-        ({"q0": [np.nan, 0.0]}, ValueError, "q0 has entries that are not finite"),
-        ({"v0": [0.0, 0.0, 1.0]}, ValueError, r"v0 has shape \(3,\)"),
-        ({"duration": -1.0}, ValueError, "duration is -1.0, needs a positive number"),
-        ({"duration": float("inf")}, ValueError, "duration is inf"),
-        ({"dt": 0.0}, ValueError, "dt is 0.0"),
-        ({"dt": 1e-12}, ValueError, "1e.12 steps|more than 1e10"),
-        ({"every": 0}, ValueError, "every is 0"),
-        ({"method": "rk5"}, ValueError, "no method 'rk5'; did you mean 'rk45'"),
-        ({"coordinates": "polar"}, ValueError, "no coordinates 'polar'"),
-        ({"coordinates": "diagonal", "method": "euler"}, ValueError, "need a method of"),
-        ({"controller": 3}, TypeError, "the controller is 3"),
-        ({"parameters": {"gain": 1.0}}, TypeError, "there is none"),
-        ({"controller": brake}, TypeError, "needs 'gain': pass parameters"),
-        ({"controller": brake, "parameters": {"gian": 1.0}}, TypeError, "did you mean 'gain'"),
-        ({"memory": [0.0]}, TypeError, "no input 'memory'"),
-        ({"events": [3]}, TypeError, "events has 3"),
-        ({"events": [pp.Failure(0.1, "elbow")]}, pp.ModelError, "no hinge 'elbow'"),
-        ({"frames": ["tol"]}, pp.ModelError, "no frame 'tol'"),
-        ({"external": {"tol": np.zeros(6)}}, pp.ModelError, "no frame 'tol'"),
-        ({"external": {"link1": np.zeros(5)}}, (ValueError, pp.ModelError), "shape|no frame"),
-        ({"stabilisation": -1.0}, ValueError, "stabilisation is -1.0"),
-    ],
-)  # fmt: skip
-def test_errors_are_one_sentence(arguments: dict[str, Any], error: Any, message: str):
-    given = {"q0": Q, "duration": 1.0, **arguments}
-    with pytest.raises(error, match=message) as caught:
-        pp.simulate(pp.robots.double_pendulum(), **given)
-    assert "\n" not in str(caught.value)
-
-
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -370,11 +264,27 @@ def test_wrong_events_are_refused_when_made(make: Any, message: str):
         make()
 
 
-def test_rollouts_have_steps_of_one_length():
-    robot = pp.robots.double_pendulum()
-    with pytest.raises(ValueError, match="chooses its own steps"):
-        pp.rollout(robot, Q, duration=1.0, method="dop853")
-    with pytest.raises(ValueError, match="pass every="):
-        pp.rollout(robot, Q, duration=1e5, dt=1e-3)
-    with pytest.raises(ValueError, match="not a batch"):
-        pp.simulate(robot, [Q, Q], duration=1.0, method="dop853")
+def test_what_holds_already_takes_part_in_an_impact():
+    first, second = (pp.Loop(a, b, free=ALONG) for a, b in (("b0", "b1"), ("b1", "b2")))
+    motion = pp.simulate(
+        balls(1.0, 2.0, 3.0), [0.0, 0.0, 0.05], [1.0, 1.0, 0.0], **STEP,
+        closures=[first], events=[pp.Capture(0.05, [second])],
+    )  # fmt: skip
+    assert np.allclose(motion.v[-1], 0.5) and motion.energy[-1] == pytest.approx(0.75)
+
+
+def test_nothing_is_caught_across_a_distance():
+    loop = pp.Loop("b0", "b1", free=ALONG)
+    with pytest.raises(pp.EventError, match="cannot catch each other 2 rad or m apart") as caught:
+        pp.simulate(balls(1.0, 1.0), [0.0, 2.0], **STEP, events=[pp.Capture(0.05, [loop])])
+    assert caught.value.trajectory is not None and caught.value.trajectory.t[-1] == 0.05
+    with pytest.raises(pp.EventError, match="cannot let go"):
+        pp.simulate(balls(1.0, 1.0), [0.0, 0.0], **STEP, events=[pp.Release(0.05, [loop])])
+    with pytest.raises(ValueError, match=r"open at 0\.5 per second"):
+        pp.simulate(balls(1.0, 1.0), [0.0, 0.0], [0.5, 0.0], **STEP, closures=[loop])
+
+
+def test_free_hinges_have_no_motor_to_fail():
+    with pytest.raises(ValueError, match="'base' is free and has no motor"):
+        robot = pp.robots.space_arm()
+        pp.simulate(robot, robot.neutral(), **STEP, events=[pp.Failure(0.0, "base")])

@@ -21,6 +21,7 @@ from phipsi.model import KINDS
 from phipsi.simulation import columns, files
 from phipsi.simulation.trajectory import Trajectory
 from phipsi.simulation.trajectory_data import TrajectoryError
+from tests.simulation.machines import STEP
 from tests.zoo import close, random_forest, random_inertia
 
 
@@ -480,6 +481,16 @@ def test_atomic_is_for_any_file(tmp_path: Path):
         file.write(b"abc")
         assert not (tmp_path / "x.png").exists()
     assert (tmp_path / "x.png").read_bytes() == b"abc" and len(list(tmp_path.iterdir())) == 1
+
+
+def test_csv_keeps_whether_springs_acted(tmp_path: Any):
+    robot = pp.robots.flexible_joint_arm()
+    q = np.full(robot.nq, 0.1)
+    for passive in (True, False):
+        motion = pp.simulate(robot, q, **STEP, passive=passive, method="implicit")
+        motion.save(tmp_path / "motion.csv")
+        again = pp.Trajectory.load(tmp_path / "motion.csv", robot)
+        assert again.passive == passive and np.array_equal(again.energy, motion.energy)
 
 
 # ---- tables and figures ------------------------------------------------------------------------

@@ -33,9 +33,10 @@ from phipsi.spatial import (
 )
 from phipsi.spatial import rotation as rot
 from phipsi.spatial.givens import decomposed
+from tests.each import each
 
 TIGHT = 1e-13
-seeds = pytest.mark.parametrize("seed", range(5))
+seeds = each("seed", range(5))
 
 
 def dense(x: Any) -> np.ndarray:
@@ -111,7 +112,7 @@ def test_cross_product_is_antisymmetric_and_obeys_jacobi(seed: int) -> None:
 
 
 @seeds
-@pytest.mark.parametrize("kind", [Motion, Force])
+@each("kind", [Motion, Force])
 def test_vector_space_operations(seed: int, kind: Any) -> None:
     rng = np.random.default_rng(seed)
     x, y = rng.standard_normal((2, 6))
@@ -210,7 +211,7 @@ def test_shift_moves_the_origin_only(seed: int) -> None:
 
 
 @seeds
-@pytest.mark.parametrize("r", [1, 2, 3, 6])
+@each("r", [1, 2, 3, 6])
 def test_released_is_the_symmetric_schur_complement(seed: int, r: int) -> None:
     rng = np.random.default_rng(seed)
     articulated, P = random_articulated(rng)
@@ -253,7 +254,7 @@ def test_solving_with_phi_is_the_inverse_matrix(seed: int) -> None:
 
 
 @seeds
-@pytest.mark.parametrize("r", [0, 1, 2, 3])
+@each("r", [0, 1, 2, 3])
 def test_fit_is_least_squares(seed: int, r: int) -> None:
     rng = np.random.default_rng(seed)
     Ht, V = rng.standard_normal((6, r)), rng.standard_normal(6)
@@ -273,8 +274,8 @@ FREEDOMS = {
 
 
 @seeds
-@pytest.mark.parametrize("rows", FREEDOMS.values(), ids=FREEDOMS)
-@pytest.mark.parametrize("armature", [0.0, 0.7])
+@each("rows", FREEDOMS.values())
+@each("armature", [0.0, 0.7])
 def test_joined_inertias_solve_as_their_sum(seed: int, rows: Any, armature: float) -> None:
     """(P + S)⁻¹(z + r), S released by the same hinge and H(z⁺ + r) = 0 without armature."""
     rng = np.random.default_rng(seed)
@@ -292,7 +293,7 @@ def test_joined_inertias_solve_as_their_sum(seed: int, rows: Any, armature: floa
 
 
 @seeds
-@pytest.mark.parametrize("rows", FREEDOMS.values(), ids=FREEDOMS)
+@each("rows", FREEDOMS.values())
 def test_known_rows_of_a_gain_are_exact(seed: int, rows: Any) -> None:
     P, dense_P = random_articulated(np.random.default_rng(seed))
     H, x = hinge(rows), np.random.default_rng(seed).normal(size=6)
@@ -324,7 +325,7 @@ HINGES: list[Any] = [
     np.vstack((np.eye(6)[1], [0.6, 0.8, 0.0, 0.0, 0.0, 0.0])),
 ]
 """H of all kinds: coordinates, others, both."""
-hinges = pytest.mark.parametrize("H", HINGES, ids=range(len(HINGES)))
+hinges = each("H", HINGES)
 
 
 @seeds
@@ -352,8 +353,8 @@ def test_compliance_carried_to_the_child(seed: int) -> None:
 
 @seeds
 @hinges
-@pytest.mark.parametrize("armature", [0.0, 0.3])
-@pytest.mark.parametrize("rank", [0, 2, 6])
+@each("armature", [0.0, 0.3])
+@each("rank", [0, 2, 6])
 def test_compliance_through_a_hinge(seed: int, H: Any, armature: float, rank: int) -> None:
     rng = np.random.default_rng(seed)
     (P, dense_P), (Y, dense_Y) = random_articulated(rng), random_compliance(rng, rank)
@@ -383,7 +384,7 @@ def test_inverses_solve(seed: int) -> None:
 
 @seeds
 @hinges
-@pytest.mark.parametrize("armature", [0.0, 0.3])
+@each("armature", [0.0, 0.3])
 def test_masked_gain_is_that_of_the_passive_rows(seed: int, H: Any, armature: float) -> None:
     rng = np.random.default_rng(seed)
     P, dense_P = random_articulated(rng)
@@ -412,7 +413,7 @@ def test_masked_gain_is_that_of_the_passive_rows(seed: int, H: Any, armature: fl
 
 
 @seeds
-@pytest.mark.parametrize("r", range(7))
+@each("r", range(7))
 def test_pivot_against_dense_factorisation(seed: int, r: int) -> None:
     rng = np.random.default_rng(seed)
     root, x = rng.standard_normal((r, r)), rng.standard_normal(r)
@@ -468,7 +469,7 @@ def test_log_takes_the_short_way_and_gives_pi_at_half_a_turn() -> None:
 
 
 @seeds
-@pytest.mark.parametrize("angle", [0.0, 1e-10, 0.3, 2.5, np.pi])
+@each("angle", [0.0, 1e-10, 0.3, 2.5, np.pi])
 def test_matrix_forms_of_a_rotation_agree(seed: int, angle: float) -> None:
     u = unit(np.random.default_rng(seed).standard_normal(3))
     K = skew(u)
@@ -480,7 +481,7 @@ def test_matrix_forms_of_a_rotation_agree(seed: int, angle: float) -> None:
 
 
 @seeds
-@pytest.mark.parametrize("angle", [0.0, 1e-8, 1.0, np.pi - 1e-8, np.pi])
+@each("angle", [0.0, 1e-8, 1.0, np.pi - 1e-8, np.pi])
 def test_quaternion_of_a_matrix(seed: int, angle: float) -> None:
     w = angle * unit(np.random.default_rng(seed).standard_normal(3))
     q = rot.to_quaternion(rot.from_quaternion(rot.exp(w)))
@@ -525,8 +526,8 @@ def long_exp_translation(w: np.ndarray, v: np.ndarray) -> np.ndarray:
         return np.array([float(a) for a in total])
 
 
-@pytest.mark.parametrize("angle", ANGLES)
-@pytest.mark.parametrize("seed", range(3))
+@each("angle", ANGLES)
+@each("seed", range(3))
 def test_translation_of_a_screw_and_its_inverse(angle: float, seed: int) -> None:
     rng = np.random.default_rng(seed)
     w, v = angle * unit(rng.standard_normal(3)), rng.standard_normal(3)
@@ -535,7 +536,7 @@ def test_translation_of_a_screw_and_its_inverse(angle: float, seed: int) -> None
     assert_allclose(dense(rot.log_translation(rot.scalars(w), p)), v, atol=1e-14)
 
 
-@pytest.mark.parametrize("angle", [0.0, 1e-6, 0.03, 0.04, 1.0, 3.0])
+@each("angle", [0.0, 1e-6, 0.03, 0.04, 1.0, 3.0])
 def test_functions_take_arrays_as_scalars(angle: float) -> None:
     """A batch is a vector of arrays, and each row is what the row alone gives."""
     rng = np.random.default_rng(0)
@@ -558,7 +559,7 @@ NEAR = [0.0, 1e-16, 1e-12, 4e-10, 3.67e-6, 0.5, 1.5708, np.pi / 2, np.pi / 2 + 4
         np.pi, -np.pi / 2, -2.0]  # fmt: skip
 
 
-@pytest.mark.parametrize("last", [None, 0, 1, 2])
+@each("last", [None, 0, 1, 2])
 def test_constant_rotations_are_products_of_givens_rotations_to_rounding(last: int | None) -> None:
     for angles in itertools.product(NEAR, repeat=3):
         R = dense(rot.from_rpy(*angles))
@@ -570,8 +571,8 @@ def test_constant_rotations_are_products_of_givens_rotations_to_rounding(last: i
         assert len(factors) <= 3
 
 
-@pytest.mark.parametrize("axis", range(3))
-@pytest.mark.parametrize("angle", [0.7, np.pi / 2, -np.pi / 2, np.pi])
+@each("axis", range(3))
+@each("angle", [0.7, np.pi / 2, -np.pi / 2, np.pi])
 @seeds
 def test_a_givens_rotation_acts_as_its_matrix(axis: int, angle: float, seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -591,7 +592,7 @@ def test_a_givens_rotation_acts_as_its_matrix(axis: int, angle: float, seed: int
     assert (R.symmetric(S) == R.symmetric(S).T).all()
 
 
-@pytest.mark.parametrize("axis", [(0, 0, 1), (0, -1, 0), (1, 0, 0), (0.6, 0, 0.8), (0, 0.6, -0.8),
+@each("axis", [(0, 0, 1), (0, -1, 0), (1, 0, 0), (0.6, 0, 0.8), (0, 0.6, -0.8),
                                   (1e-9, 0, 1), (0.48, 0.6, 0.64)])  # fmt: skip
 @seeds
 def test_a_hinge_turn_stays_factored_behind_constants(axis: Any, seed: int) -> None:
@@ -641,10 +642,10 @@ def test_rigid_motion_and_its_force_against_the_spatial_form(seed: int) -> None:
 
 
 @seeds
-@pytest.mark.parametrize(
+@each(
     "axes, A", [([2], [0.0]), ([4], [0.0]), ([2], [0.3]), ([0, 1, 2], [0.0] * 3),
                 ([2, 3, 4], [0.0, 0.2, 0.0]), ([0, 1, 2, 3, 4, 5], [0.0] * 6)])  # fmt: skip
-@pytest.mark.parametrize("sign", [1.0, -1.0])
+@each("sign", [1.0, -1.0])
 def test_unit_axes_leave_exact_zeros(
     seed: int, axes: list[int], A: list[float], sign: float
 ) -> None:
@@ -688,7 +689,7 @@ def test_perpendicular_completes_a_triple() -> None:
         assert np.linalg.det(frame) == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@each("seed", range(5))
 def test_semidefinite_systems_are_solved_where_they_can_be(seed: int) -> None:
     rng = np.random.default_rng(seed)
     E = rng.normal(size=(3, 5)) * 10.0 ** rng.uniform(-3, 3, 5)

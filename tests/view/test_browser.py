@@ -37,7 +37,9 @@ addEventListener("unhandledrejection", (event) => note(event.reason));
 addEventListener("securitypolicyviolation", (event) => note("policy", event.blockedURI));
 Object.assign(console, { error: note, warn: note });
 // the browser's clock of tests runs ahead of its frames, but not of timers
-window.requestAnimationFrame = (draw) => setTimeout(() => draw(performance.now()), 16);
+// nothing is drawn once the probe has ended, for that clock still has seconds to run
+window.requestAnimationFrame = (draw) =>
+  setTimeout(() => document.getElementById("probe") ?? draw(performance.now()), 16);
 """
 
 

@@ -41,12 +41,19 @@ def verify(graph: Graph, stage: str) -> None:
         if not isinstance(name, str) or not _is_index(size):
             raise InvalidGraph(f"{stage}: input {k}: it must have a name and a size")
     view = View(graph)
+    arrays: set[int] = set()
     for i, (op, args, value) in enumerate(graph.nodes):
+        if args and value is None and ARITY.get(op) == len(args) and arrays.isdisjoint(args):
+            if min(args) >= 0 and max(args) < i:  # the rules of ARITHMETIC, which most nodes keep
+                view.elements.append(None)
+                continue
         view.op, view.args, view.value, view.index = op, args, value, i
         for rule in NODES.get(op, UNKNOWN):
             if not rule.holds(view):
                 raise InvalidGraph(f"{stage}: node {i} ({op}): {rule.text}")
         view.elements.append(_elements(view, f"{stage}: node {i} (loop)"))
+        if view.elements[-1] is not None:
+            arrays.add(i)
     for name, nodes in graph.outputs:
         if not all(_is_index(n) and n < len(graph.nodes) for n in nodes):
             raise InvalidGraph(f"{stage}: output {name!r}: it must be made of nodes of the graph")

@@ -1,12 +1,8 @@
-"""Every URDF of example-robot-data, fixed and free, beside Pinocchio; writes docs/agreement.md.
-
-python -m tests.agreement
-"""
+"""Every URDF of example-robot-data, fixed and free, beside Pinocchio: the text of
+docs/agreement.md."""
 
 from __future__ import annotations
 
-import sys
-from concurrent.futures import ProcessPoolExecutor
 from importlib.metadata import version
 from pathlib import Path
 from typing import Literal
@@ -14,7 +10,7 @@ from typing import Literal
 from tests.agreement.pinocchio import STATES, TOLERANCE, Agreement, compare
 from tests.model.urdf_files import ROBOTS
 
-TABLE = Path(__file__).parents[2] / "docs" / "agreement.md"
+PAGE = Path(__file__).parents[2] / "docs" / "agreement.md"
 COLUMNS = {
     "forward_dynamics": "FD",
     "inverse_dynamics": "ID",
@@ -26,9 +22,17 @@ COLUMNS = {
     "momentum": "momentum",
     "potential_energy": "potential",
 }
+Job = tuple[Path, Literal["fixed", "free"]]
 
 
-def _compare(job: tuple[Path, Literal["fixed", "free"]]) -> Agreement:
+def jobs() -> list[Job]:
+    """Every file with each base."""
+    bases: tuple[Literal["fixed", "free"], ...] = ("fixed", "free")
+    return [(path, base) for path in sorted(ROBOTS.rglob("*.urdf")) for base in bases]
+
+
+def compared(job: Job) -> Agreement:
+    """One row of the table, measured."""
     return compare(*job, ROBOTS)
 
 
@@ -47,7 +51,7 @@ def report(results: list[Agreement]) -> str:
     within = sum(max(a.errors.values(), default=0.0) <= TOLERANCE for a in compared)
     head = f"""# Agreement with Pinocchio
 
-Written by `python -m tests.agreement` (part of `make test-all`); not edited by hand.
+Written by `python -m tests.validation` (`make validation`); not edited by hand.
 
 Every URDF of the PyPI package example-robot-data {version("example-robot-data")}, with a fixed and
 with a free base, at {STATES} random states: phipsi (float64) against Pinocchio
@@ -62,22 +66,3 @@ Of {len(results)} runs, {len(compared)} could be compared (the notes say why the
 |---|---|---|{"---|" * len(COLUMNS)}---|
 """
     return head + "\n".join(map(row, results)) + "\n"
-
-
-def main() -> int:
-    """Compare all, write the table, say what is wrong."""
-    bases: tuple[Literal["fixed", "free"], ...] = ("fixed", "free")
-    jobs = [(path, base) for path in sorted(ROBOTS.rglob("*.urdf")) for base in bases]
-    results: list[Agreement] = []
-    with ProcessPoolExecutor(2) as pool:
-        for result in pool.map(_compare, jobs):
-            results.append(result)
-            print(f"[{len(results)}/{len(jobs)}] {row(result)}", flush=True)
-    TABLE.write_text(report(results), encoding="utf-8")
-    wrong = [a for a in results if not (a.agrees or a.refused)]
-    print(f"wrote {TABLE.name}: {len(results)} runs, {len(wrong)} disagree")
-    return 1 if wrong else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,0 +1,133 @@
+"""The long checks: a row each, with the function that runs it.
+
+To add one, write a function that takes `Tell` and returns a `Result`, and give it a row in CHECKS.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from math import isfinite
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+ROOT = Path(__file__).parents[2]
+Tell = Callable[[str], None]
+"""Shows a line of progress."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """What came of a check."""
+
+    cases: int
+    wrong: tuple[str, ...] = ()
+    """Names of the cases that failed."""
+    worst: float | None = None
+    """The largest relative error; None of checks that measure none."""
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Check:
+    """A row: its name on the command line, what it shows, and the page that has the details."""
+
+    name: str
+    what: str
+    run: Callable[[Tell], Result]
+    page: str = ""
+
+
+def papers(tell: Tell) -> Result:
+    """Every item of the papers, and every misprint; writes docs/papers.md."""
+    from tests.papers.page import ITEMS, MISPRINTS, PAGE, report
+
+    measured: dict[str, Any] = {}
+    wrong: list[str] = []
+    rows = (*ITEMS, *MISPRINTS)
+    for row in rows:
+        found: Any = row.measured()
+        measured[row.id] = found
+        wrong += [] if row.holds(found) else [row.id]
+        tell(f"{len(measured)}/{len(rows)} {row.id}: {found}")
+    PAGE.write_text(report(measured), encoding="utf-8")
+    errors = [x if isinstance(x, float) else x[1] for x in measured.values()]
+    return Result(len(rows), tuple(wrong), max(errors), f"{len(MISPRINTS)} of them are misprints")
+
+
+def agreement(tell: Tell) -> Result:
+    """Every URDF of example-robot-data beside Pinocchio; writes docs/agreement.md."""
+    from tests.agreement.page import PAGE, compared, jobs, report, row
+
+    results, every = [], jobs()
+    with ProcessPoolExecutor(os.cpu_count()) as pool:
+        try:
+            for result in pool.map(compared, every):
+                results.append(result)
+                tell(f"{len(results)}/{len(every)} {row(result)}")
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+    PAGE.write_text(report(results), encoding="utf-8")
+    wrong = tuple(f"{a.file} {a.base}" for a in results if not (a.agrees or a.refused))
+    # where the two differ by more, long double has decided: the error is phipsi's own
+    errors = [
+        a.exact[name][0] if name in a.exact else error
+        for a in results for name, error in a.errors.items()
+    ]  # fmt: skip
+    refused = sum(bool(a.refused) for a in results)
+    return Result(len(results), wrong, max(filter(isfinite, errors)), f"{refused} not comparable")
+
+
+def tests(**environment: str) -> Callable[[Tell], Result]:
+    """The tests of the repository, run with these variables set."""
+
+    def run(tell: Tell) -> Result:
+        tell(" ".join(f"{name}={value}" for name, value in environment.items()) or "pytest")
+        with tempfile.TemporaryDirectory() as folder:
+            written = Path(folder) / "tests.xml"
+            command = [
+                sys.executable,
+                "-m",
+                "pytest",
+                "-q",
+                "-n",
+                "auto",
+                "--dist",
+                "worksteal",
+                f"--junitxml={written}",
+            ]
+            done = subprocess.run(command, env={**os.environ, **environment}, cwd=ROOT)
+            if not written.exists():
+                return Result(0, (f"pytest ended with {done.returncode}",))
+            return _read(written, done.returncode)
+
+    return run
+
+
+def _read(written: Path, code: int) -> Result:
+    """What a JUnit file says."""
+    cases = list(ElementTree.parse(written).iter("testcase"))
+    failed = [x for x in cases if x.find("failure") is not None or x.find("error") is not None]
+    wrong = tuple(f"{x.get('classname')}::{x.get('name')}" for x in failed)
+    if code and not wrong:
+        wrong = (f"pytest ended with {code}",)
+    skipped = sum(x.find("skipped") is not None for x in cases)
+    return Result(len(cases) - skipped, wrong, note=f"{skipped} skipped" if skipped else "")
+
+
+CHECKS = (
+    Check("papers", "every item of the four papers against an oracle that is not phipsi, and that "
+          "every misprint is one", papers, "papers.md"),
+    Check("agreement", "every URDF of example-robot-data, fixed and free, against Pinocchio",
+          agreement, "agreement.md"),
+    Check("tests", "the tests of the repository, as `make test`", tests()),
+    Check("search", "the tests on the interpreter, with 1000 new random examples for each law",
+          tests(PHIPSI_BACKEND="numpy", HYPOTHESIS_PROFILE="explore")),
+)  # fmt: skip
