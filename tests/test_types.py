@@ -31,15 +31,16 @@ def test_an_editor_knows_the_results_of_public_calls() -> None:
         assert_type(robot.integrate(q, v), Array),
     ]
     assert all(isinstance(x, np.ndarray) for x in arrays)
-    hybrid = assert_type(pp.hybrid_dynamics(robot, q, v, tau, tau, "joint1"), pp.Hybrid)
-    assert isinstance(hybrid, pp.Hybrid)
+    hybrid = assert_type(pp.hybrid_dynamics(robot, q, v, tau, tau, "joint1"), pp.HybridSolution)
+    assert isinstance(hybrid, pp.HybridSolution)
     motion = assert_type(pp.simulate(robot, q, v, duration=0.01), pp.Trajectory)
     assert isinstance(motion, pp.Trajectory)
     target = pp.frame_pose(robot, [0.3, 0.4], "tool")
     found = assert_type(
-        pp.inverse_kinematics(robot, q, {"tool": target}, rows={"tool": "position"}), pp.Solution
+        pp.inverse_kinematics(robot, q, {"tool": target}, rows={"tool": "position"}),
+        pp.InverseKinematicsSolution,
     )
-    assert isinstance(found, pp.Solution)
+    assert isinstance(found, pp.InverseKinematicsSolution)
 
 
 def test_an_editor_knows_the_solution_of_a_closed_chain() -> None:

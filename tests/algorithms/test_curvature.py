@@ -175,7 +175,9 @@ def test_flatness_is_relative_to_the_robot() -> None:
 # ---- coordinates --------------------------------------------------------------------------------
 
 
-def coordinates(robot: pp.Robot, q: Any, start: Any, steps: int = 64) -> pp.Diagonalizing:
+def coordinates(
+    robot: pp.Robot, q: Any, start: Any, steps: int = 64
+) -> pp.DiagonalizingCoordinates:
     return pp.diagonalizing_coordinates(robot, q, start, steps=steps)
 
 

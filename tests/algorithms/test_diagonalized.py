@@ -186,7 +186,7 @@ def test_parts_are_all_of_it(robot: pp.Robot, form: dict[str, Any]) -> None:
     s = State(robot)
     nu = pp.total_rates(robot, s.q, s.v, **form)
     parts = pp.diagonal_coriolis(robot, s.q, nu, parts=True, **form)
-    assert isinstance(parts, pp.Coriolis)
+    assert isinstance(parts, pp.CoriolisParts)
     close(sum(parts), pp.diagonal_coriolis(robot, s.q, nu, **form), 1e-12)
     for one, two in zip(
         parts, pp.diagonal_coriolis(robot, s.q, -2.0 * nu, parts=True, **form), strict=True
@@ -209,13 +209,13 @@ def test_parts_are_the_papers_closed_forms(seed: int) -> None:
     past, present, future = (matrix(x, dense) for x in closed)
     xi = matrix(o.xi, dense)
     found = pp.diagonal_coriolis(robot, s.q, xi, parts=True, normalized=False)
-    assert isinstance(found, pp.Coriolis)
+    assert isinstance(found, pp.CoriolisParts)
     close(found.past, past, 1e-8)
     close(found.present, present)
     close(found.future, future)
     D, D_dot = (np.diag(matrix(x, dense)) for x in (o.D, o.D_dot))
     half = pp.diagonal_coriolis(robot, s.q, np.sqrt(D) * xi, parts=True)
-    assert isinstance(half, pp.Coriolis)
+    assert isinstance(half, pp.CoriolisParts)
     close(half.past, (past - 0.5 * D_dot * xi) / np.sqrt(D), 1e-8)
     close(half.present, present / np.sqrt(D))
     close(half.future, future / np.sqrt(D))
@@ -226,7 +226,7 @@ def test_parts_of_robots_that_lack_them() -> None:
     one = still(random_forest(3, 1, kinds=("spherical",), armature=False))
     s = State(one)
     parts = pp.diagonal_coriolis(one, s.q, s.v, parts=True)
-    assert isinstance(parts, pp.Coriolis)
+    assert isinstance(parts, pp.CoriolisParts)
     close(parts.past, np.zeros(3), 1e-13)
     close(parts.future, np.zeros(3), 1e-13)
     assert np.abs(parts.present).max() > 1e-3

@@ -331,7 +331,7 @@ def test_the_report_says_what_is_missed_and_why() -> None:
     near = pp.inverse_kinematics(panda, panda.neutral(), {"panda_hand_tcp": [0.9, 0.4, 0.6]})
     assert not near.reached and "at a limit: panda_joint" in near.report()
     with pytest.raises(ValueError, match="outside a program"):
-        pp.Solution(*found).report()
+        pp.InverseKinematicsSolution(*found).report()
 
 
 def test_the_report_tells_of_joints_on_the_way_and_of_slides() -> None:

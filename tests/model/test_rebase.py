@@ -286,7 +286,7 @@ def test_two_trees_with_new_bases() -> None:
     s = State(robot)
     first = pp.rebase(robot, "l/body3")
     second = pp.rebase(first.robot, "r/body2")
-    both = pp.Rebased(robot, second.robot)
+    both = pp.RebasedRobot(robot, second.robot)
     q1, v1 = first.state(s.q, s.v)
     q, v = both.state(s.q, s.v)
     for found, expected in zip((q, v), second.state(q1, v1), strict=True):

@@ -573,7 +573,7 @@ def past_present_future() -> Errors:
     for c in arms():
         xi = c(o.xi)
         found = pp.diagonal_coriolis(c.robot, c.q, xi, normalized=False, parts=True)
-        assert isinstance(found, pp.Coriolis)
+        assert isinstance(found, pp.CoriolisParts)
         through, plus = c(o.H @ o.psi), c(o.E_phi.T @ o.V)
         yield error(found.past, through @ c(o.P_dot @ o.H.T) @ xi)
         yield error(found.present, -through @ c(o.V_cross.T @ o.M @ o.V))

@@ -1,7 +1,7 @@
 """The algorithms, one file per group; each reads like its equation."""
 
 from phipsi.algorithms.articulated_body import (
-    Articulated,
+    ArticulatedInertias,
     articulated_inertias,
     forward_dynamics,
 )
@@ -14,9 +14,9 @@ from phipsi.algorithms.base_invariant import (
     minimal_state,
 )
 from phipsi.algorithms.constraints import (
-    Assembled,
-    Captured,
+    CaptureSolution,
     ClosedChainSolution,
+    LoopClosure,
     LoopOpening,
     capture,
     close_loops,
@@ -25,8 +25,8 @@ from phipsi.algorithms.constraints import (
     loop_opening,
 )
 from phipsi.algorithms.curvature import (
-    Diagonalizing,
-    Flatness,
+    Diagonalizability,
+    DiagonalizingCoordinates,
     christoffel,
     curvature,
     diagonalizing_coordinates,
@@ -37,15 +37,15 @@ from phipsi.algorithms.derivatives import (
     ForwardDerivatives,
     HybridDerivatives,
     InverseDerivatives,
-    Linearized,
+    Linearization,
     forward_dynamics_derivatives,
     hybrid_dynamics_derivatives,
     inverse_dynamics_derivatives,
     linearize,
 )
 from phipsi.algorithms.diagonalized import (
-    Articulating,
-    Coriolis,
+    ArticulatedInertiaRates,
+    CoriolisParts,
     applied_moments,
     articulated_inertia_rates,
     diagonal_coriolis,
@@ -65,7 +65,7 @@ from phipsi.algorithms.grasps import (
     grasp_dynamics,
 )
 from phipsi.algorithms.inverse_kinematics import (
-    Solution,
+    InverseKinematicsSolution,
     inverse_kinematics,
 )
 from phipsi.algorithms.kinematics import (
@@ -106,18 +106,18 @@ from phipsi.algorithms.operational_space import (
     tip_force_accelerations,
 )
 from phipsi.algorithms.rebasing import (
-    Rebased,
+    RebasedRobot,
     rebase,
 )
 from phipsi.algorithms.singularities import (
+    DynamicSingularity,
     Manipulability,
-    Singular,
     dynamic_singularities,
     manipulability,
 )
 from phipsi.algorithms.under_actuated import (
-    Drift,
-    Hybrid,
+    DriftAccelerations,
+    HybridSolution,
     active_mass_matrix,
     coupling,
     disturbance_jacobian,
@@ -131,27 +131,27 @@ from phipsi.algorithms.under_actuated import (
 )
 
 __all__ = [
-    "Articulated",
-    "Articulating",
-    "Assembled",
-    "Captured",
+    "ArticulatedInertiaRates",
+    "ArticulatedInertias",
+    "CaptureSolution",
     "ClosedChainSolution",
-    "Coriolis",
-    "Diagonalizing",
-    "Drift",
+    "CoriolisParts",
+    "Diagonalizability",
+    "DiagonalizingCoordinates",
+    "DriftAccelerations",
     "DualInertias",
-    "Flatness",
+    "DynamicSingularity",
     "ForwardDerivatives",
     "GraspSolution",
-    "Hybrid",
     "HybridDerivatives",
+    "HybridSolution",
     "InverseDerivatives",
-    "Linearized",
+    "InverseKinematicsSolution",
+    "Linearization",
+    "LoopClosure",
     "LoopOpening",
     "Manipulability",
-    "Rebased",
-    "Singular",
-    "Solution",
+    "RebasedRobot",
     "accelerations",
     "active_mass_matrix",
     "applied_moments",

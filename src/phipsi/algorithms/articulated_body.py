@@ -68,7 +68,7 @@ def forward_dynamics(
     return compute(ACCELERATION, robot, q, v, T=tau, external=external)
 
 
-class Articulated(NamedTuple):
+class ArticulatedInertias(NamedTuple):
     """Articulated inertias P, pivots D and gains G of the Riccati recursion."""
 
     P: SpatialMatrices
@@ -80,7 +80,7 @@ class Articulated(NamedTuple):
 
 
 @program
-def articulated_inertias(robot: Robot, q: ConfigurationLike) -> Articulated:
+def articulated_inertias(robot: Robot, q: ConfigurationLike) -> ArticulatedInertias:
     """P, D and G of the Riccati recursion, P = M + E_ψ P E_φ* ([BI] Alg 2.2, [SOA] (4.1)).
 
     P of a body is the inertia that its inboard hinge feels while all outboard hinges are free to
@@ -95,7 +95,7 @@ def articulated_inertias(robot: Robot, q: ConfigurationLike) -> Articulated:
 
     Returns
     -------
-    Articulated
+    ArticulatedInertias
         `P` (…, nb, 6, 6) [kg, kg·m, kg·m²], `D` (…, nv, nv) and `G` (…, 6, nv).
 
     Examples
@@ -107,4 +107,4 @@ def articulated_inertias(robot: Robot, q: ConfigurationLike) -> Articulated:
     True
     """
     x = inward(riccati, forest(robot, q))
-    return Articulated(stack(x, "P", (6, 6)), diagonal(x, "D"), columns(x, "G"))
+    return ArticulatedInertias(stack(x, "P", (6, 6)), diagonal(x, "D"), columns(x, "G"))

@@ -85,7 +85,7 @@ def operational(robot: Robot, q: ConfigurationLike, what: str = "Λ = P + S") ->
 
 
 class DualInertias(NamedTuple):
-    """Dual articulated inertias S, pivots D_s and gains G_s, as `Articulated` has P, D and G."""
+    """Dual articulated inertias S, pivots D_s and gains G_s; `ArticulatedInertias` has P, D, G."""
 
     S: SpatialMatrices
     """(…, nb, 6, 6): the dual inertia of each body [kg, kg·m, kg·m²], in its own frame."""

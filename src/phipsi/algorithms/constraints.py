@@ -78,12 +78,12 @@ class ClosureForces(Protocol):
     def _replace(self, **fields: Any) -> Any: ...
 
 
-Solution = TypeVar("Solution", bound=ClosureForces)
+Forces = TypeVar("Forces", bound=ClosureForces)
 
 
 def require_unique(
-    result: Solution, args: tuple[object, ...], kwargs: Mapping[str, object]
-) -> Solution:
+    result: Forces, args: tuple[object, ...], kwargs: Mapping[str, object]
+) -> Forces:
     """The result with a truth value as `well_posed`; raises if a single state has no unique forces
     and `strict` is not False."""
     well_posed = np.asarray(result.well_posed) > 0
@@ -235,7 +235,7 @@ def loop_opening(
     return LoopOpening(x.error, x.rate)
 
 
-class Assembled(NamedTuple):
+class LoopClosure(NamedTuple):
     """The result of `close_loops`."""
 
     q: Configuration
@@ -254,7 +254,7 @@ def close_loops(
     v: JointVectorLike,
     *,
     iterations: int = 50,
-) -> Assembled:
+) -> LoopClosure:
     """A state near (q, v) in which all loops are closed, by Newton steps −𝓜⁻¹J*N L⁻¹ Q*e.
 
     Steps are taken on the manifold of configurations, none longer than 1 rad or m; then the part of
@@ -277,7 +277,7 @@ def close_loops(
 
     Returns
     -------
-    Assembled
+    LoopClosure
         The closed state `q`, `v`, and the largest opening `error` [rad, m] that is left; it is not
         zero where the loops cannot be closed from this start.
 
@@ -304,10 +304,10 @@ def close_loops(
 
     closed, _ = repeat(iterations, newton, np.asanyarray(q))
     error = np.max(np.abs(lift(cut(robot, loops, closed, still).error)))
-    return Assembled(closed, capture(robot, loops, closed, v).v, error)
+    return LoopClosure(closed, capture(robot, loops, closed, v).v, error)
 
 
-class Captured(NamedTuple):
+class CaptureSolution(NamedTuple):
     """The result of `capture`."""
 
     v: JointVector
@@ -329,7 +329,7 @@ def capture(
     *,
     restitution: ScalarLike | None = None,
     strict: bool = True,
-) -> Captured:
+) -> CaptureSolution:
     """The velocities after frames catch or hit each other: β⁺ = β − (1 + c) 𝓜⁻¹J*N L⁻¹ Q*Δ.
 
     A weld catches, a contact hits. Momentum is conserved, except by closures to the world. Cost
@@ -352,7 +352,7 @@ def capture(
 
     Returns
     -------
-    Captured
+    CaptureSolution
         Joint velocities `v` (…, nv) after the impact, the `impulses` (…, closures, 6) on frame a of
         each closure in its axes, and how well they are determined.
 
@@ -379,7 +379,7 @@ def capture(
     else:
         lam = L.solve(-(1.0 + np.asanyarray(restitution)) * x.rate)
     after = np.asanyarray(v) + response(robot, q, e.innovations(lam))
-    return Captured(after, wrenches(x.forces(lam)), lift(L.regular), lift(L.smallest))
+    return CaptureSolution(after, wrenches(x.forces(lam)), lift(L.regular), lift(L.smallest))
 
 
 @program(static=("closures", "frames"), joint_space=True, verify=exists(2, LOCKED))

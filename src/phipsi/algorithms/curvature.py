@@ -304,7 +304,7 @@ def relative_curvature(robot: Robot, q: ConfigurationLike) -> Scalar | float:
     return reduce(np.maximum, parts, 0.0)
 
 
-class Flatness(NamedTuple):
+class Diagonalizability(NamedTuple):
     """The result of `globally_diagonalizable`."""
 
     flat: bool
@@ -318,7 +318,7 @@ class Flatness(NamedTuple):
 
 def globally_diagonalizable(
     robot: Robot, samples: int = 64, rng: np.random.Generator | int | None = 0
-) -> Flatness:
+) -> Diagonalizability:
     """Whether the mass matrix is flat, judged by its curvature at random configurations.
 
     If it is flat, one change of coordinates diagonalizes the dynamics everywhere ([DL] Lemma 2.2).
@@ -334,7 +334,7 @@ def globally_diagonalizable(
 
     Returns
     -------
-    Flatness
+    Diagonalizability
         Whether it is `flat`, the largest relative `curvature` found, and the configuration `q`
         where it was found.
 
@@ -354,10 +354,10 @@ def globally_diagonalizable(
     q, _ = robot.random_state(rng, (samples,))
     relative = np.asarray(relative_curvature(robot, q))
     worst = int(relative.argmax())
-    return Flatness(bool(relative[worst] <= FLAT), float(relative[worst]), q[worst])
+    return Diagonalizability(bool(relative[worst] <= FLAT), float(relative[worst]), q[worst])
 
 
-class Diagonalizing(NamedTuple):
+class DiagonalizingCoordinates(NamedTuple):
     """The result of `diagonalizing_coordinates`."""
 
     coordinates: JointVector
@@ -369,7 +369,7 @@ class Diagonalizing(NamedTuple):
 @program
 def transported(
     robot: Robot, q: ConfigurationLike, start: ConfigurationLike, *, steps: int
-) -> Diagonalizing:
+) -> DiagonalizingCoordinates:
     """ϑ = ∫ W dq and dW = W {·, ·dq} along the straight line from start to q, by the classical
     Runge-Kutta method."""
     begin = np.asanyarray(start)
@@ -392,7 +392,7 @@ def transported(
 
     frame = linalg.cholesky(mass_matrix(robot, begin)).T
     (W, x), _ = repeat(steps, step, (frame, np.zeros(robot.nv)))
-    return Diagonalizing(x, W)
+    return DiagonalizingCoordinates(x, W)
 
 
 transported.name = "diagonalizing_coordinates"  # the name in error messages
@@ -403,7 +403,7 @@ _verdict = lru_cache(maxsize=64)(globally_diagonalizable)
 
 def diagonalizing_coordinates(
     robot: Robot, q: ConfigurationLike, start: ConfigurationLike, *, steps: int = 256
-) -> Diagonalizing:
+) -> DiagonalizingCoordinates:
     """Coordinates ϑ = ∫ W dq in which the mass matrix is the identity everywhere ([DL] Lemma 2.1).
 
     W with W*W = 𝓜 is transported in parallel, dW = W {·, ·dq}, along the straight line to q from
@@ -423,7 +423,7 @@ def diagonalizing_coordinates(
 
     Returns
     -------
-    Diagonalizing
+    DiagonalizingCoordinates
         The coordinates ϑ (…, nv) [kg^½·m] and W = ∂ϑ/∂q (…, nv, nv); rows of a batch are NaN where
         the line to q passes near a configuration with a singular mass matrix.
 
@@ -460,6 +460,6 @@ def diagonalizing_coordinates(
             f"robot {robot.name!r}: the straight way from start to q passes near a configuration "
             "where the mass matrix is singular; choose another start, or more steps="
         )
-    return Diagonalizing(
+    return DiagonalizingCoordinates(
         np.where(lost[..., None], np.nan, x), np.where(lost[..., None, None], np.nan, W)
     )

@@ -282,7 +282,7 @@ def hybrid_dynamics_derivatives(
     return HybridDerivatives(*derivatives_at(inward(hinges_mixed, x), every_qdd))
 
 
-class Linearized(NamedTuple):
+class Linearization(NamedTuple):
     """The linear system ẋ = A x + B δtau for small deviations x = (δ, δv) from a motion."""
 
     A: Annotated[Array, "states states"]
@@ -299,7 +299,7 @@ def linearize(
     tau: JointVectorLike,
     *,
     external: ExternalForces | None = None,
-) -> Linearized:
+) -> Linearization:
     """The linear system of deviations from a motion: ẋ = A x + B δtau with x = (δ, δv).
 
         δ̇ = δv − [v, δ],    δv̇ = ∂a/∂q δ + ∂a/∂v δv + 𝓜⁻¹δtau
@@ -323,7 +323,7 @@ def linearize(
 
     Returns
     -------
-    Linearized
+    Linearization
         The matrices A (…, 2 nv, 2 nv) and B (…, 2 nv, nv).
 
     Examples
@@ -338,4 +338,4 @@ def linearize(
     n = robot.nv
     dq, dv, dtau = forward_dynamics_derivatives(robot, q, v, tau, external=external)
     A = np.block([[-robot.bracket(v, np.eye(n)).T, np.eye(n)], [dq, dv]])
-    return Linearized(A, np.concatenate([np.zeros((n, n)), dtau]))
+    return Linearization(A, np.concatenate([np.zeros((n, n)), dtau]))

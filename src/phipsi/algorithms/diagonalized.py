@@ -347,7 +347,7 @@ def rate_derivatives(x: Forest, normalized: bool, root: RootKind, past: float = 
     return gather(local(normal, x), "rate")
 
 
-class Coriolis(NamedTuple):
+class CoriolisParts(NamedTuple):
     """The three parts of C_ν or C_ξ ([DL] 7), in the units of ε or κ."""
 
     past: JointVector
@@ -368,7 +368,7 @@ def diagonal_coriolis(
     parts: bool = False,
     normalized: bool = True,
     root: RootKind = "cholesky",
-) -> JointVector | Coriolis:
+) -> JointVector | CoriolisParts:
     """The Coriolis term C_ν of ν̇ + C_ν = ε, which does no work: ν*C_ν = 0 ([DL] Alg 7.1).
 
     This is [DL] Lemma 7.1. Without normalization it is C_ξ of Dξ̇ + C_ξ = κ, for which
@@ -419,7 +419,7 @@ def diagonal_coriolis(
     x = inward(articulating, x)
     if not parts:
         return term(1.0, 1.0, 1.0)
-    return Coriolis(*(term(*row) for row in np.eye(3).tolist()))
+    return CoriolisParts(*(term(*row) for row in np.eye(3).tolist()))
 
 
 @program(joint_space=True)
@@ -487,7 +487,7 @@ def diagonal_forward_dynamics(
 # ---- rates of change ----------------------------------------------------------------------------
 
 
-class Articulating(NamedTuple):
+class ArticulatedInertiaRates(NamedTuple):
     """The time derivatives of articulated inertias, in the axes of the bodies."""
 
     P_dot: SpatialMatrices
@@ -501,7 +501,7 @@ class Articulating(NamedTuple):
 @program
 def articulated_inertia_rates(
     robot: Robot, q: ConfigurationLike, v: JointVectorLike
-) -> Articulating:
+) -> ArticulatedInertiaRates:
     """The time derivatives of `articulated_inertias` along a motion ([DL] Alg 6.1, Table 4).
 
         Ṗ = Σ φ(Ṗ⁺ + crf(Δ)P⁺ − P⁺ad(Δ))φ*,    U̇ = ṖH* + PḢ*
@@ -521,7 +521,7 @@ def articulated_inertia_rates(
 
     Returns
     -------
-    Articulating
+    ArticulatedInertiaRates
         Ṗ (…, nb, 6, 6), Ḋ (…, nv, nv) and Ġ (…, 6, nv).
 
     Examples
@@ -546,4 +546,6 @@ def articulated_inertia_rates(
 
     x = local(hinge, moving(forest(robot, q, v=v)))
     x = local(gain, inward(articulating, inward(riccati, x)))
-    return Articulating(stack(x, "P_dot", (6, 6)), diagonal(x, "D_dot"), columns(x, "G_dot"))
+    return ArticulatedInertiaRates(
+        stack(x, "P_dot", (6, 6)), diagonal(x, "D_dot"), columns(x, "G_dot")
+    )

@@ -26,7 +26,7 @@ from phipsi.typing import (
 
 
 @dataclass(frozen=True)
-class Rebased:
+class RebasedRobot:
     """Two descriptions of the same robot with different bases, and the maps between their states.
 
     The maps are compiled and take any leading batch shape; `inverse` has those of the other
@@ -101,12 +101,12 @@ class Rebased:
         return rebased_force(self.old, q, tau, other=self.robot)
 
     @property
-    def inverse(self) -> Rebased:
+    def inverse(self) -> RebasedRobot:
         """The maps from the new description back to the old one."""
-        return Rebased(self.robot, self.old)
+        return RebasedRobot(self.robot, self.old)
 
 
-def rebase(robot: Robot, body: str) -> Rebased:
+def rebase(robot: Robot, body: str) -> RebasedRobot:
     """The same robot with another body of a free tree as its base ([BI] Appendix A).
 
     The hinges between the old base and `body` are reversed (same kinds and names, opposite axes),
@@ -127,7 +127,7 @@ def rebase(robot: Robot, body: str) -> Rebased:
 
     Returns
     -------
-    Rebased
+    RebasedRobot
         The new description `robot` and the maps of states and forces to it.
 
     Raises
@@ -152,14 +152,14 @@ def rebase(robot: Robot, body: str) -> Rebased:
     other, dropped = model.rerooted(robot, body)
     for words in dropped:
         warnings.warn(words, ModelWarning, stacklevel=2)
-    return Rebased(robot, other)
+    return RebasedRobot(robot, other)
 
 
 @program(static=("other",))
 def rebased_state(
     robot: Robot, q: ConfigurationLike, v: JointVectorLike, *, other: Robot
 ) -> tuple[Configuration, JointVector]:
-    """`Rebased.state`: q' and v' of the description `other`. Cost O(N)."""
+    """`RebasedRobot.state`: q' and v' of the description `other`. Cost O(N)."""
     q, v = np.asarray(q), np.asarray(v)
 
     def pose(body: str) -> Transform:
@@ -176,7 +176,7 @@ def rebased_state(
 def rebased_acceleration(
     robot: Robot, q: ConfigurationLike, v: JointVectorLike, a: JointVectorLike, *, other: Robot
 ) -> JointVector:
-    """`Rebased.acceleration`: a' of the description `other`. Cost O(N)."""
+    """`RebasedRobot.acceleration`: a' of the description `other`. Cost O(N)."""
     q, v, a = np.asarray(q), np.asarray(v), np.asarray(a)
     every = np.asarray(accelerations(robot, q, v, a))
 
@@ -192,8 +192,8 @@ def rebased_acceleration(
 def rebased_force(
     robot: Robot, q: ConfigurationLike, tau: JointVectorLike, *, other: Robot
 ) -> JointVector:
-    """`Rebased.force`: tau' of the description `other`, tau' = L⁻*tau + Σ J'*f, f the force on an
-    old base and J' the Jacobian of that body. Cost O(N)."""
+    """`RebasedRobot.force`: tau' of the description `other`, tau' = L⁻*tau + Σ J'*f, with f the
+    force on an old base and J' the Jacobian of that body. Cost O(N)."""
     q, tau = np.asarray(q), np.asarray(tau)
     q_other, _ = rebased_state(robot, q, np.zeros(robot.nv), other=other)
 

@@ -135,7 +135,7 @@ def _row_numbers(what: str, rows: RowNames | Sequence[int] | None) -> list[int]:
     )
 
 
-class Singular(NamedTuple):
+class DynamicSingularity(NamedTuple):
     """The result of `dynamic_singularities`: where the search for a singularity ended."""
 
     q: Configuration
@@ -154,7 +154,7 @@ def dynamic_singularities(
     *,
     rows: RowNames | Sequence[int] | None = None,
     reference: Reference = "local",
-) -> Singular:
+) -> DynamicSingularity:
     """Configurations near q, reached by the active joints alone, where J_G loses rank ([UA] 6).
 
     Newton steps along the gradient of the smallest singular value σ = u*J_G w, u and w its singular
@@ -177,7 +177,7 @@ def dynamic_singularities(
 
     Returns
     -------
-    Singular
+    DynamicSingularity
         The last configuration `q` (…, nq), the smallest singular value there, and whether it
         vanishes (`found`). Where it does not, start elsewhere.
 
@@ -219,7 +219,7 @@ def dynamic_singularities(
         at = robot.integrate(at, np.where(going[..., None], step, 0.0))
     end = manipulability(robot, at, frame, mask, rows=rows, reference=reference)
     value = end.values[..., -1]
-    return Singular(at, value, value <= VANISHED * end.values[..., 0])
+    return DynamicSingularity(at, value, value <= VANISHED * end.values[..., 0])
 
 
 def _truths(what: str, robot: Robot, active: MaskLike) -> NDArray[np.bool_]:

@@ -110,7 +110,7 @@ def complete(k: Record) -> dict[str, Any]:
     return {"all_tau": where(k.passive, k.T, k.held), "all_qdd": k.qdd + k.yielded}
 
 
-class Hybrid(NamedTuple):
+class HybridSolution(NamedTuple):
     """The forces and accelerations of all joints: given ones unchanged, the others computed."""
 
     tau: JointVector
@@ -149,7 +149,7 @@ def hybrid_dynamics(
     active: MaskLike,
     *,
     external: ExternalForces | None = None,
-) -> Hybrid:
+) -> HybridSolution:
     """Forces of active joints and accelerations of passive joints ([UA] Lemma 5.2).
 
         T_a = S_aa β̇_a + S_ap T_p + C_a − S_ap C_p,    β̇_p = −S_ap* β̇_a + S_pp (T_p − C_p)
@@ -177,7 +177,7 @@ def hybrid_dynamics(
 
     Returns
     -------
-    Hybrid
+    HybridSolution
         The forces `tau` and the accelerations `qdd` of all joints, (…, nv) each.
 
     Examples
@@ -191,10 +191,10 @@ def hybrid_dynamics(
     True
     """
     x = exchange(robot, q, v, tau, qdd, active, gravity=robot.gravity, external=external)
-    return Hybrid(gather(x, "all_tau"), gather(x, "all_qdd"))
+    return HybridSolution(gather(x, "all_tau"), gather(x, "all_qdd"))
 
 
-class Drift(NamedTuple):
+class DriftAccelerations(NamedTuple):
     """The accelerations that remain when the active joints do not accelerate, β̇_a = 0."""
 
     frame: SpatialVector
@@ -215,7 +215,7 @@ def drift_accelerations(
     external: ExternalForces | None = None,
     reference: Reference = "local",
     classical: bool = False,
-) -> Drift:
+) -> DriftAccelerations:
     """The drift in α = J_G β̇_a + drift and β̇_p = J_D β̇_a + drift ([UA] (6.11), (7.1)).
 
     It is caused by velocities, gravity, external forces and the forces of passive joints. Cost
@@ -244,7 +244,7 @@ def drift_accelerations(
 
     Returns
     -------
-    Drift
+    DriftAccelerations
         The accelerations of the frame, (…, 6) [rad/s², m/s²], true (gravity not subtracted), and
         of the passive joints, (…, nv).
 
@@ -260,7 +260,7 @@ def drift_accelerations(
     still = np.zeros(robot.nv)
     qdd = hybrid_dynamics(robot, q, v, tau, still, active, external=external).qdd
     alpha = frame_acceleration(robot, q, v, qdd, frame, reference=reference, classical=classical)
-    return Drift(alpha, qdd)
+    return DriftAccelerations(alpha, qdd)
 
 
 # ---- at the level of rates ----------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """Inverse kinematics: the problem, Newton iterations, the search over starts, the solution."""
 
 from phipsi.algorithms.inverse_kinematics.search import inverse_kinematics
-from phipsi.algorithms.inverse_kinematics.solution import Solution
+from phipsi.algorithms.inverse_kinematics.solution import InverseKinematicsSolution
 
-__all__ = ["Solution", "inverse_kinematics"]
+__all__ = ["InverseKinematicsSolution", "inverse_kinematics"]

@@ -20,7 +20,7 @@ from phipsi.algorithms.inverse_kinematics.problem import (
     count,
     positive,
 )
-from phipsi.algorithms.inverse_kinematics.solution import Solution
+from phipsi.algorithms.inverse_kinematics.solution import InverseKinematicsSolution
 from phipsi.compile import current
 from phipsi.model import Robot
 from phipsi.sweeps import forest
@@ -69,7 +69,7 @@ def inverse_kinematics(
     iterations: int = 60,
     restarts: int = 20,
     seed: int = 0,
-) -> Solution:
+) -> InverseKinematicsSolution:
     """Configurations q that bring frames to their targets: X_f(q) = X'_f, from q0 on ([SOA] 2).
 
     Each start makes at most `iterations` damped Newton steps (`descend`), until every frame is
@@ -113,7 +113,7 @@ def inverse_kinematics(
 
     Returns
     -------
-    Solution
+    InverseKinematicsSolution
         `q` (…, nq), `reached` (…), `position_error` and `rotation_error` (…, nf), `iterations` (…),
         and, outside programs, `report()`.
 
@@ -153,7 +153,7 @@ def traced_solution(
     posture: ConfigurationLike | None,
     damping: float,
     most: int,
-) -> Solution:
+) -> InverseKinematicsSolution:
     """The solution inside a program: one start; then toward the posture and back to the targets,
     which is kept in the rows where it arrives there."""
 
@@ -173,7 +173,9 @@ def traced_solution(
         back_at_targets = back.arrived > 0.0
         best = Descent(*(np.where(back_at_targets, x, y) for x, y in zip(back, best, strict=True)))
         best = best._replace(iterations=n)
-    return Solution(best.q, best.arrived, best.position, best.rotation, best.iterations)
+    return InverseKinematicsSolution(
+        best.q, best.arrived, best.position, best.rotation, best.iterations
+    )
 
 
 @lru_cache(maxsize=64)
@@ -376,14 +378,14 @@ class Search:
             x[row[closer]] = y[closer]
         best.iterations[row] = near.iterations
 
-    def solution(self, best: Descent) -> Solution:
+    def solution(self, best: Descent) -> InverseKinematicsSolution:
         """The solution, in the shape of the batch."""
 
         def shaped(x: Array) -> Array:
             """The rows in the shape of the batch; a number if there is none."""
             return x.reshape((*self.batch, *x.shape[1:]))[()]
 
-        found = Solution(
+        found = InverseKinematicsSolution(
             shaped(best.q), shaped(best.arrived > 0.0), shaped(best.position),
             shaped(best.rotation), shaped(best.iterations.astype(int)),
         )  # fmt: skip

@@ -17,7 +17,7 @@ SHOWN = 5
 
 
 class Found(NamedTuple):
-    """The fields of a `Solution`."""
+    """The fields of a `InverseKinematicsSolution`."""
 
     q: Configuration
     """(…, nq): configurations."""
@@ -31,7 +31,7 @@ class Found(NamedTuple):
     """(…): iterations of all starts together."""
 
 
-class Solution(Found):
+class InverseKinematicsSolution(Found):
     """What `inverse_kinematics` found.
 
     `q` (…, nq) are configurations; `reached` (…) says whether all targets are reached;
@@ -57,7 +57,7 @@ class Solution(Found):
         """
         if self.problem is None:
             raise ValueError(
-                "report: only a Solution that inverse_kinematics returned outside a program has one"
+                "report: only a solution that inverse_kinematics returned outside a program has one"
             )
         batch = np.shape(self.reached)
         failed = [i for i in np.ndindex(*batch) if not self.reached[i]]
