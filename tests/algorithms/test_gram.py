@@ -12,6 +12,8 @@ import phipsi as pp
 from phipsi.algorithms.kinematics import gram_inverse_product
 from tests.zoo import MOVING, State, close, forests, random_forest
 
+pytestmark = pytest.mark.usefixtures("interpreted")
+
 law = settings(max_examples=settings().max_examples // 12)
 
 

@@ -11,6 +11,8 @@ from phipsi.interop import from_mujoco, from_pinocchio, to_mujoco, to_pinocchio
 from phipsi.model import KINDS
 from tests.model.urdf_files import SOUND
 
+pytestmark = pytest.mark.usefixtures("interpreted")
+
 pin = pytest.importorskip("pinocchio")
 
 FREE_TREE = """

@@ -11,6 +11,8 @@ from hypothesis import given, settings
 import phipsi as pp
 from tests.zoo import MOVING, State, close, forests, random_forest
 
+pytestmark = pytest.mark.usefixtures("interpreted")
+
 few = settings(max_examples=max(1, settings().max_examples // 12), deadline=None)
 
 
