@@ -16,6 +16,7 @@ from hypothesis import settings
 
 import phipsi
 import phipsi.control
+from phipsi.operators.lowering.program import as_program
 from phipsi.programs import compiled, shortcut
 from tests import declared_types
 
@@ -48,13 +49,15 @@ def interpreted() -> Iterator[None]:
     (sweeps/test_looped.py) and of random graphs (compile/test_fuzz.py)."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PHIPSI_BACKEND", "numpy")
-        forget_kernels()
         yield
-    forget_kernels()
 
 
-def forget_kernels() -> None:
-    """Kernels of the public programs go: they are kept whatever the backend is now."""
+@pytest.fixture(scope="module", autouse=True)
+def forgotten_kernels() -> Iterator[None]:
+    """No kernels of one module stay for the next one: they would fill the memory, and those of the
+    interpreter would be used where machine code is meant."""
+    yield
+    as_program.cache_clear()
     for package in (phipsi, phipsi.control):
         for name in package.__all__:
             program = None if name in declared_types.EXTRAS else getattr(package, name)
