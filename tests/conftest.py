@@ -14,6 +14,9 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+import phipsi
+import phipsi.control
+from phipsi.operators.lowering.program import as_program
 from phipsi.programs import compiled, shortcut
 from tests import declared_types
 
@@ -37,6 +40,30 @@ def pytest_configure(config: pytest.Config) -> None:
     folder.chmod(0o700)  # else it would not be trusted under a umask of 002
     os.environ["PHIPSI_CACHE_DIR"] = str(folder)
     os.environ["PHIPSI_CACHE_SIZE"] = str(CACHE_LIMIT)
+
+
+@pytest.fixture(scope="module")
+def interpreted() -> Iterator[None]:
+    """The interpreter runs the programs of a module: for laws over many robots, each of which would
+    be compiled and run once. That machine code gives the same is tested of every program
+    (sweeps/test_looped.py) and of random graphs (compile/test_fuzz.py)."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PHIPSI_BACKEND", "numpy")
+        yield
+
+
+@pytest.fixture(scope="module", autouse=True)
+def forgotten_kernels() -> Iterator[None]:
+    """No kernels of one module stay for the next one: they would fill the memory, and those of the
+    interpreter would be used where machine code is meant."""
+    yield
+    as_program.cache_clear()
+    for package in (phipsi, phipsi.control):
+        for name in package.__all__:
+            program = None if name in declared_types.EXTRAS else getattr(package, name)
+            if isinstance(program, compiled.CompiledFunction):
+                program._kernels.clear()
+                program._shortcuts._known.clear()
 
 
 def pytest_collection_finish() -> None:

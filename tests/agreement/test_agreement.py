@@ -23,7 +23,11 @@ DOZEN = (
 
 @pytest.mark.parametrize("base", ["fixed", "free"])
 @pytest.mark.parametrize("name", DOZEN)
-def test_phipsi_agrees_with_pinocchio(name: str, base: Literal["fixed", "free"]) -> None:
+def test_phipsi_agrees_with_pinocchio(
+    name: str, base: Literal["fixed", "free"], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Fixed in machine code, free on the interpreter."""
+    monkeypatch.setenv("PHIPSI_BACKEND", {"fixed": "llvm", "free": "numpy"}[base])
     result = compare(URDFS[name], base, ROBOTS)
     assert result.agrees, (result.errors, result.notes)
 

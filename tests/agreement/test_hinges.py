@@ -9,6 +9,8 @@ import pytest
 import phipsi as pp
 from tests.zoo import MOVING, State, close, random_forest
 
+pytestmark = pytest.mark.usefixtures("interpreted")
+
 pin: Any = pytest.importorskip("pinocchio")
 
 

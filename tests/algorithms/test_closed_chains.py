@@ -17,7 +17,10 @@ from phipsi.model.constraints import ContactName
 from phipsi.model.hinges import HingeName
 from phipsi.spatial import rotation as rot
 from tests.algorithms.closures import Dense, across, closing, with_frame
+from tests.sweeps.test_looped import flat
 from tests.zoo import MOVING, State, close, random_forest
+
+pytestmark = pytest.mark.usefixtures("interpreted")
 
 law = settings(max_examples=settings().max_examples // 12)
 CLOSING = tuple(name for name in KINDS if name != "free")
@@ -145,7 +148,8 @@ def test_loop_forces_do_no_work_and_momentum_is_kept() -> None:
     close(along(lambda q, v: pp.momentum(robot, q, v)), np.zeros(6), 1e-6)
 
 
-def test_stabilisation_brings_an_open_loop_together() -> None:
+def test_stabilisation_brings_an_open_loop_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PHIPSI_BACKEND", "llvm")  # of hundreds of steps
     robot, loops = chain_with_loops()
     s = State(robot)
     s.q, s.v, _ = pp.close_loops(robot, loops, s.q, s.v)
@@ -158,15 +162,26 @@ def test_stabilisation_brings_an_open_loop_together() -> None:
     assert np.abs(pp.loop_opening(robot, loops, q, v).error).max() < 0.01 * start
 
 
-def test_looped_and_unrolled_give_the_same() -> None:
+def test_looped_and_unrolled_give_the_same_and_so_does_machine_code() -> None:
     robot, loops = chain_with_loops()
     s = State(robot, (3,))
-    long, short = (
-        pp.closed_chain_dynamics.compile(robot, loops=loops, unroll=unroll)(s.q, s.v, s.tau)
-        for unroll in (True, False)
-    )
-    close(long.qdd, short.qdd, 1e-11)
-    close(long.forces, short.forces, 1e-11)
+    ways: list[dict[str, Any]] = [
+        {"unroll": False, "backend": "numpy"}, {"unroll": True, "backend": "llvm"},
+        {"unroll": False, "backend": "llvm"},
+    ]  # fmt: skip
+    calls: list[tuple[Any, dict[str, Any], list[Any]]] = [
+        (pp.closed_chain_dynamics, {"loops": loops}, [s.q, s.v, s.tau]),
+        (pp.loop_opening, {"loops": loops}, [s.q, s.v]),
+        (pp.capture, {"closures": loops}, [s.q, s.v]),
+        (pp.operational_inertia, {"frames": ("a_tip",)}, [s.q]),
+        (pp.operational_bias, {"frames": ("a_tip",)}, [s.q, s.v]),
+    ]
+    for program, options, values in calls:
+        expected = program.compile(robot, unroll=True, backend="numpy", **options)(*values)
+        for how in ways:
+            found = program.compile(robot, **how, **options)(*values)
+            for x, y in zip(flat(found), flat(expected), strict=True):
+                close(x, y, 1e-10)
 
 
 def test_cost_is_linear_in_the_length_of_the_loop() -> None:

@@ -3,7 +3,6 @@ one against motions that are straight."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -21,12 +20,7 @@ COORDINATES = (*ONE_DOF, "universal", "cylindrical")
 """Hinges whose rates are those of coordinates."""
 
 
-@pytest.fixture(autouse=True, scope="module")
-def interpreted() -> Iterator[None]:
-    """Many small programs run once: the interpreter does."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PHIPSI_BACKEND", "numpy")
-        yield
+pytestmark = pytest.mark.usefixtures("interpreted")
 
 
 # ---- oracles ------------------------------------------------------------------------------------

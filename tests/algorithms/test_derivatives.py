@@ -3,7 +3,7 @@ must obey."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
@@ -30,12 +30,7 @@ ROBOTS = {
 robots = pytest.mark.parametrize("robot", ROBOTS.values(), ids=ROBOTS)
 
 
-@pytest.fixture(autouse=True, scope="module")
-def interpreted() -> Iterator[None]:
-    """Many small programs run once: the interpreter does."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PHIPSI_BACKEND", "numpy")
-        yield
+pytestmark = pytest.mark.usefixtures("interpreted")
 
 
 # ---- differences --------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from typing import Any, get_args
 
@@ -41,12 +41,7 @@ ROOTS: tuple[RootKind, ...] = get_args(RootKind)
 roots = pytest.mark.parametrize("root", ROOTS)
 
 
-@pytest.fixture(autouse=True, scope="module")
-def interpreted() -> Iterator[None]:
-    """Many small programs run once: the interpreter does."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PHIPSI_BACKEND", "numpy")
-        yield
+pytestmark = pytest.mark.usefixtures("interpreted")
 
 
 def outboard(robot: pp.Robot) -> np.ndarray:

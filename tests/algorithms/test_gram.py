@@ -13,6 +13,8 @@ from phipsi.algorithms.kinematics import gram_inverse_product
 from phipsi.model.hinges import HingeName
 from tests.zoo import MOVING, State, close, forests, random_forest
 
+pytestmark = pytest.mark.usefixtures("interpreted")
+
 law = settings(max_examples=settings().max_examples // 12)
 
 

@@ -14,7 +14,10 @@ from phipsi.model import CONTACTS
 from phipsi.model.constraints import ContactName
 from phipsi.spatial import Transform
 from tests.algorithms.closures import Dense, bases, carry, closing, rows
+from tests.sweeps.test_looped import flat
 from tests.zoo import State, close
+
+pytestmark = pytest.mark.usefixtures("interpreted")
 
 law = settings(max_examples=settings().max_examples // 16)
 
@@ -119,6 +122,21 @@ def test_effective_inertia_of_a_held_object_is_its_own_and_that_of_every_arm() -
         X = np.linalg.inv(pp.frame_pose(robot, s.q, "box")) @ pp.frame_pose(robot, s.q, g.a)
         expected += carry(X) @ own_arm @ carry(X).T
     close(found, expected, 1e-9)
+
+
+def test_machine_code_gives_what_the_interpreter_gives() -> None:
+    robot, grasps, s = held(8, ["rigid", "rolling"], shared=True, joints=True)
+    calls: list[tuple[Any, dict[str, Any], list[Any]]] = [
+        (pp.grasp_dynamics, {"grasps": grasps}, [s.q, s.v, s.tau]),
+        (pp.effective_inertia, {"closures": grasps, "frames": "box"}, [s.q]),
+    ]
+    for program, options, values in calls:
+        found, expected = (
+            flat(program.compile(robot, backend=backend, **options)(*values))
+            for backend in ("llvm", "numpy")
+        )
+        for x, y in zip(found, expected, strict=True):
+            close(x, y, 1e-9)
 
 
 def test_normal_force_friction_cone_and_separation() -> None:

@@ -15,6 +15,8 @@ from phipsi.operators.algebra.symbols import D, E_phi, H, I, K, M, P, P_plus, ma
 from phipsi.operators.dense import matrix, system
 from tests.zoo import MOVING, State, close, forests, random_builder, random_forest
 
+pytestmark = pytest.mark.usefixtures("interpreted")
+
 STEP = 1e-5
 law = settings(max_examples=settings().max_examples // 12)  # each traces several programs
 

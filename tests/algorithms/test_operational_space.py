@@ -11,6 +11,8 @@ from hypothesis import given, settings
 import phipsi as pp
 from tests.zoo import MOVING, State, close, forests, random_forest
 
+pytestmark = pytest.mark.usefixtures("interpreted")
+
 law = settings(max_examples=settings().max_examples // 12)
 
 

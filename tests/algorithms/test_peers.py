@@ -17,6 +17,8 @@ from tests.agreement.peers import (
 )
 from tests.zoo import State, close, random_forest
 
+pytestmark = pytest.mark.usefixtures("interpreted")
+
 pin: Any = pytest.importorskip("pinocchio")
 pytest.importorskip("mujoco")
 

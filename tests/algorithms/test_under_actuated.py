@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -33,12 +33,7 @@ FRAME = "body4"
 """A body far from the world."""
 
 
-@pytest.fixture(autouse=True, scope="module")
-def interpreted() -> Iterator[None]:
-    """Many small programs run once: the interpreter does."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PHIPSI_BACKEND", "numpy")
-        yield
+pytestmark = pytest.mark.usefixtures("interpreted")
 
 
 # ---- oracles ------------------------------------------------------------------------------------

@@ -12,6 +12,8 @@ from phipsi.model import KINDS
 from phipsi.model.hinges import HingeName
 from tests.model.urdf_files import SOUND
 
+pytestmark = pytest.mark.usefixtures("interpreted")
+
 pin = pytest.importorskip("pinocchio")
 
 FREE_TREE = """

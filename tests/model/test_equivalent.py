@@ -18,6 +18,8 @@ from phipsi.spatial import Transform
 from tests.model.urdf_files import URDFS
 from tests.zoo import MOVING, State, close, forests, random_builder, random_forest, random_inertia
 
+pytestmark = pytest.mark.usefixtures("interpreted")
+
 some = settings(max_examples=settings().max_examples // 8)  # each traces a dozen programs
 REAL: list[tuple[str, Literal["fixed", "free"]]] = [
     ("ur5_robot", "fixed"),

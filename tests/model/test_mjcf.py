@@ -10,6 +10,8 @@ import pytest
 import phipsi as pp
 from phipsi.model.mjcf import body_names, from_mjcf
 
+pytestmark = pytest.mark.usefixtures("interpreted")
+
 mujoco = pytest.importorskip("mujoco")
 
 BOX = '<geom type="box" size=".1 .2 .3" pos=".05 .1 -.1" euler="10 20 30" mass="1.3"/>'

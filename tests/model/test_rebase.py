@@ -17,10 +17,7 @@ from tests.zoo import MOVING, State, close, random_forest
 seeds = pytest.mark.parametrize("seed", range(6))
 
 
-@pytest.fixture(autouse=True)
-def interpreted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Many small robots: no machine code."""
-    monkeypatch.setenv("PHIPSI_BACKEND", "numpy")
+pytestmark = pytest.mark.usefixtures("interpreted")
 
 
 def sayable(h: pp.Hinge) -> dict[str, Any]:

@@ -84,6 +84,8 @@ from phipsi.operators.dense import System, matrix, system
 from tests.operators.systems import random_system, systems, vectors
 from tests.zoo import MOVING, ONE_DOF, State, close, forests, random_forest
 
+pytestmark = pytest.mark.usefixtures("interpreted")
+
 some = settings(max_examples=settings().max_examples // 12)  # each traces several programs
 FREE = random_forest(4, 6, roots=("free",), armature=False, massless=False, kinds=MOVING)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import pickle
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -27,13 +26,7 @@ from tests.operators import by_hand
 from tests.operators.expressions import expressions
 from tests.zoo import MOVING, State, close, random_forest
 
-
-@pytest.fixture(autouse=True, scope="module")
-def interpreted() -> Iterator[None]:
-    """Hundreds of small programs run once: the interpreter does."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PHIPSI_BACKEND", "numpy")
-        yield
+pytestmark = pytest.mark.usefixtures("interpreted")
 
 
 ARM = pp.robots.puma560()

@@ -3,7 +3,6 @@ the bodies and from axes at rest."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
@@ -36,12 +35,7 @@ ROBOTS = [random_forest(302, 5), random_forest(35, 5)]
 """A tree and a forest that together have every hinge kind, with armature."""
 
 
-@pytest.fixture(autouse=True, scope="module")
-def interpreted() -> Iterator[None]:
-    """Many small programs run once: the interpreter does."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PHIPSI_BACKEND", "numpy")
-        yield
+pytestmark = pytest.mark.usefixtures("interpreted")
 
 
 @cache

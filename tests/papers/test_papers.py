@@ -17,10 +17,7 @@ TESTS = Path(__file__).parents[1]
 CELLS = re.compile(r"(?<!\\)\|")
 
 
-@pytest.fixture(autouse=True)
-def interpreted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Many small robots: no machine code."""
-    monkeypatch.setenv("PHIPSI_BACKEND", "numpy")
+pytestmark = pytest.mark.usefixtures("interpreted")
 
 
 @pytest.mark.parametrize("item", ITEMS, ids=lambda item: item.id)

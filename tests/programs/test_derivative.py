@@ -12,6 +12,8 @@ import phipsi as pp
 from phipsi.programs.derivative import Mode
 from tests.zoo import MOVING, State, close, forests, random_forest
 
+pytestmark = pytest.mark.usefixtures("interpreted")
+
 few = settings(max_examples=max(1, settings().max_examples // 12), deadline=None)
 
 

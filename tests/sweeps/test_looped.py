@@ -198,6 +198,22 @@ def test_machine_code_and_single_precision(name: str) -> None:
             np.testing.assert_array_equal(x, y[3])
 
 
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_unrolled_machine_code(name: str) -> None:
+    """What laws show on the interpreter (tests/algorithms) is so in machine code."""
+    robot = random_forest(11, 6, massless=False)
+    program, s = PROGRAMS[name], State(robot, (3,))
+    own = arguments(program, s, {})
+    fixed = {k: v for k, v in own.items() if not isinstance(v, np.ndarray)}
+    called = {k: v for k, v in own.items() if k not in fixed}
+    found, expected = (
+        flat(program.compile(robot, unroll=True, backend=backend, **fixed)(**called))
+        for backend in ("llvm", "numpy")
+    )
+    for x, y in zip(found, expected, strict=True):
+        close(x, y, 1e-11)
+
+
 def test_a_robot_that_cannot_move() -> None:
     robot = pp.robots.double_pendulum()
     still = robot.locked([h.name for h in robot.hinges])

@@ -15,6 +15,8 @@ from phipsi.view.geometry import corners, quaternions, rotation, turned_by
 from phipsi.view.scene import MAX_FRAMES, scene_of
 from tests.zoo import forests
 
+pytestmark = pytest.mark.usefixtures("interpreted")
+
 
 def scaled(robot: pp.Robot, k: float) -> pp.Robot:
     """The same robot of the same stuff, k times as large."""
