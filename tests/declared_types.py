@@ -81,7 +81,7 @@ class Declared:
         value = as_host_array(value) if on_device(value) else value
         value = value.item() if isinstance(value, np.generic) and axes(hint) is None else value
         scalar = axes(hint) == () and isinstance(value, np.generic)
-        fits = scalar or _is_of(value, hint)
+        fits = scalar or is_bearable(value, hint, conf=TOWER)
         assert hint is None or fits, f"{self.name}: {what} is {value!r}, declared {hint}"
         return [
             self._batch(where, x, declared, sizes)
@@ -108,7 +108,7 @@ def _arrays(what: str, value: Any, hint: Any) -> Iterator[tuple[str, Any, Shape]
     for member in members:
         shape, inner = axes(member), getattr(member, "__origin__", object)
         if get_origin(member) is Annotated and shape is not None:
-            if _is_of(value, inner) and not _are_names(value):
+            if is_bearable(value, inner, conf=TOWER) and not _are_names(value):
                 yield what, value, shape
                 return
         elif get_origin(member) is not None and isinstance(value, Mapping):
@@ -124,13 +124,6 @@ def _fields(owner: type) -> dict[str, Any]:
     """The types of the fields of a named tuple."""
     names, hints = vars(sys.modules[owner.__module__]), inspect.get_annotations(owner)
     return {n: eval(h, names) if isinstance(h, str) else h for n, h in hints.items()}
-
-
-def _is_of(value: Any, hint: Any) -> bool:
-    """Whether a value is of a type. Tuples have no `__reversed__`, which type checkers think."""
-    if is_bearable(value, hint, conf=TOWER):
-        return True
-    return type(value) is tuple and is_bearable(list(value), hint, conf=TOWER)
 
 
 def _kind(x: Any) -> Any:

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from types import UnionType
 from typing import (
+    TYPE_CHECKING,
     Annotated,
     Any,
     Protocol,
@@ -48,7 +49,11 @@ class NestedSequence(Protocol[T_co]):
     def __getitem__(self, index: int, /) -> T_co | NestedSequence[T_co]: ...
     def __contains__(self, x: object, /) -> bool: ...
     def __iter__(self, /) -> Iterator[T_co | NestedSequence[T_co]]: ...
-    def __reversed__(self, /) -> Iterator[T_co | NestedSequence[T_co]]: ...
+
+    if TYPE_CHECKING:  # NumPy asks for it; at run time tuples do not have it
+
+        def __reversed__(self, /) -> Iterator[T_co | NestedSequence[T_co]]: ...
+
     def count(self, value: Any, /) -> int:
         """As of a list."""
         ...
