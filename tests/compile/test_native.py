@@ -547,6 +547,49 @@ def compile_until_killed() -> None:
         MachineCode(small(float(k % 30)), host("float64", single=bool(k % 2)))
 
 
+FAR = """
+import ctypes, mmap
+import phipsi as pp
+
+def run(robot):
+    q, v = robot.random_state(0)
+    kernel = pp.forward_dynamics.compile(robot)
+    kernel(q, v, v), kernel(q[None], v[None], v[None])
+
+run(pp.robots.space_arm())
+c, n = ctypes.CDLL(None), mmap.PAGESIZE
+c.mmap.restype = ctypes.c_void_p
+c.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
+c.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+
+def reserved(size):
+    return c.mmap(None, size, 0, 0x4022, -1, 0)  # private, anonymous, without memory
+
+def far():
+    lowest = reserved(1 << 33)
+    for size in (n << k for k in range(16, -1, -1)):  # fill the gaps above
+        while (place := reserved(size)) > lowest:
+            pass
+        lowest = place
+
+far()
+pages = [reserved(n) for _ in range(400)]
+far()
+for page in pages[::2]:
+    c.munmap(page, n)
+for links in range(3, 11):
+    run(pp.robots.chain(links))
+print("all loaded")
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="numbers of Linux")
+def test_code_is_loaded_whatever_gaps_the_address_space_has() -> None:
+    """Gaps of one page, which constants fit in and code does not, 8 GiB from all others."""
+    done = subprocess.run([sys.executable, "-c", FAR], capture_output=True, text=True)
+    assert done.stdout == "all loaded\n", done.stderr
+
+
 @posix
 def test_a_killed_compiler_leaves_a_cache_that_works(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -173,7 +173,7 @@ def _compiled() -> tuple[object, int]:
         if code is None:
             code = jit.compiled(_spelt_out(text), model="large")
             cache.store(key, code)
-        engine = jit.loaded(code, model="large")
+        engine = jit.loaded_large(code)
     return engine, engine.get_function_address("phipsi_entry")
 
 

@@ -20,7 +20,7 @@ if hasattr(os, "register_at_fork"):  # else a forked child could wait for a thre
 
 
 class Engine(Protocol):
-    """An execution engine of llvmlite, which has no types of its own."""
+    """Object code in memory."""
 
     def get_function_address(self, name: str) -> int:
         """The address of a compiled function."""
@@ -71,9 +71,33 @@ def compiled(text: str, model: str = "small") -> bytes:
     return machine.emit_object(module)
 
 
-def loaded(code: bytes, model: str = "small") -> Engine:
-    """An engine that owns the object code in memory; `closed` frees it."""
-    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _machine(model))
+class _Linked:
+    """Object code linked by JITLink, which allocates code and constants in one block. MCJIT may
+    place them in gaps of the address space more than 2 GiB apart: out of reach for code of the
+    small code model, at which LLVM aborts the process."""
+
+    def __init__(self, code: bytes, function: str) -> None:
+        self._jit = llvm.create_lljit_compiler(use_jit_link=True)
+        library = llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
+        self._library = library.export_symbol(function).link(self._jit, "kernel")
+
+    def get_function_address(self, name: str) -> int:
+        return self._library[name]
+
+    def close(self) -> None:
+        self._library.close()
+        self._jit.close()
+
+
+def loaded(code: bytes, function: str) -> Engine:
+    """The engine that owns the object code of a function; `closed` frees it."""
+    return _Linked(code, function)
+
+
+def loaded_large(code: bytes) -> Engine:
+    """The engine that owns object code of the large code model, which may use symbols that were
+    given to `llvm.add_symbol`."""
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _machine("large"))
     engine.add_object_file(llvm.ObjectFileRef.from_data(code))
     engine.finalize_object()
     return engine

@@ -175,7 +175,7 @@ class MachineCode:
             sealed = _sealed(digest.hexdigest(), graph, machine)
             self.size, tables = struct.unpack_from("<QQ", sealed)
             self.tables = np.frombuffer(sealed, np.uint8, tables, 16)
-            engine = jit.loaded(sealed[16 + tables :])
+            engine = jit.loaded(sealed[16 + tables :], "run")
             self.address: int = engine.get_function_address("run")
         weakref.finalize(self, jit.closed, engine)
         self._call = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p, ctypes.c_int64] * 2)(self.address)
