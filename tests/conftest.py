@@ -70,6 +70,7 @@ def pytest_collection_finish() -> None:
     """What has been imported stays: the garbage collector need not look at it again and again."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(200_000, 10, 10)  # tracing makes millions of objects, none of them garbage
 
 
 @pytest.fixture
