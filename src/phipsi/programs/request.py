@@ -55,6 +55,8 @@ class Request:
     joint_space: bool = False
     content_key: str | None = None
     """Text that identifies the function; without it the trace is not stored on disk."""
+    result_type: Any = None
+    """The declared type of the result."""
 
     @property
     def parameters(self) -> tuple[tuple[str, ArraySpec | dict[str, ArraySpec]], ...]:
@@ -90,14 +92,26 @@ class Request:
         key = self._key()
         known = None if key is None else cache.load(key)
         if known is not None:
-            digest, operations, shape = json.loads(known)
+            digest, operations, results = json.loads(known)
+            specs = tuple(ArraySpec(name, tuple(shape)) for name, shape in results)
             graph = Recalled(digest, operations, lambda: self.traced()[0])
-            return graph, Structure((ArraySpec(self.name, tuple(shape)),), first)
+            return graph, Structure(specs, self._named if self.result_fields else first)
         graph, structure = self.traced()
-        if key is not None and structure.pack is first:
-            note = (graph.digest, graph.operations, structure.leaves[0].shape)
+        names = tuple(spec.name for spec in structure.leaves)
+        plain = names == self.result_fields if self.result_fields else structure.pack is first
+        if key is not None and plain:
+            note = (graph.digest, graph.operations, structure.leaves)
             cache.store(key, json.dumps(note).encode())
         return graph, structure
+
+    @property
+    def result_fields(self) -> tuple[str, ...]:
+        """The fields of a result that is declared as a named tuple."""
+        return getattr(self.result_type, "_fields", ())
+
+    def _named(self, arrays: Sequence[Any]) -> Any:
+        """The `Pack` of a result that is a named tuple of arrays."""
+        return self.result_type(*arrays)
 
     def kernel(
         self, dtype: Dtype, backend: BackendName | None = None, threads: int | None = None

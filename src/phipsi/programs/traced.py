@@ -12,7 +12,7 @@ from phipsi.compile import ArraySpec, Graph, is_traced, lift
 from phipsi.model import Robot
 from phipsi.programs.arguments import as_truths, flatten, is_mapping
 from phipsi.programs.inputs import Inputs, InputSpecs, Options
-from phipsi.programs.parameters import EMPTY, Parameter
+from phipsi.programs.parameters import EMPTY, Parameter, type_hints
 from phipsi.programs.request import Request
 from phipsi.sweeps.lowering import simplest
 
@@ -98,6 +98,7 @@ class TracedFunction(Inputs):
         return Request(
             self.name, self.apply, robot, dict(options), specs, extra, unroll,
             joint_space=self.joint_space, content_key=self.content_key,
+            result_type=type_hints(self.function).get("return"),
         )  # fmt: skip
 
     def graph(self, robot: Robot, *, unroll: bool | None = None, **arguments: Any) -> Graph:
