@@ -6,6 +6,7 @@ from phipsi import interop as interop
 from phipsi import operators as operators
 from phipsi import scenarios as scenarios
 from phipsi import simulation as simulation
+from phipsi import typing as typing
 from phipsi import view as view
 from phipsi.algorithms import ArticulatedInertiaRates as ArticulatedInertiaRates
 from phipsi.algorithms import ArticulatedInertias as ArticulatedInertias

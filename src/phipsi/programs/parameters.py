@@ -111,7 +111,7 @@ def parameters_of(
         hint = hints.get(p.name)
         option = object if p.name in static else _option_type(hint)
         mask = p.name in masks or any("mask" in more for _, *more in metadata(hint))
-        known = {**STANDARD, **_declared(p.name, hint), **(shapes or {})}
+        known = {**STANDARD, **_declared(name, p.name, hint), **(shapes or {})}
         return Parameter(
             p.name,
             known.get(p.name),
@@ -146,12 +146,17 @@ def _option_type(hint: Any) -> type[Any] | None:
     return hint if hint in OPTIONS else None
 
 
-def _declared(name: str, hint: Any) -> dict[str, Shape]:
-    """{parameter: shape} if the type declares a shape and all its lengths are known; else {}."""
-    shape = axes(hint)
-    if shape is None or any(isinstance(x, str) and x not in ROBOT_SIZES for x in shape):
-        return {}
-    return {name: shape}
+def _declared(program: str, name: str, hint: Any) -> dict[str, Shape]:
+    """{parameter: shape} if the type declares a shape. One axis of unknown length is no more than
+    an undeclared shape says; an unknown length among several axes is refused."""
+    shape = axes(hint) or ()
+    unknown = [x for x in shape if isinstance(x, str) and x not in ROBOT_SIZES]
+    if unknown and len(shape) > 1:
+        raise TypeError(
+            f"program {program}: the type of {name} has an axis {unknown[0]!r}, needs a number or "
+            f"one of {', '.join(ROBOT_SIZES)}"
+        )
+    return {} if unknown or axes(hint) is None else {name: shape}
 
 
 def _allowed(rule: ValueRule, value: Any) -> bool:
