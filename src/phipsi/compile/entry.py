@@ -152,8 +152,6 @@ def _compiled() -> tuple[object, int]:
     symbols |= {"PyArray_Return": _table()[76], "PyArray_NewFromDescr": _table()[94]}
     for name in C_FUNCTIONS:
         symbols[name] = ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0
-    for name, address in symbols.items():
-        jit.llvm.add_symbol(name, address)
     text = ENTRY.substitute(
         max_core=MAX_CORE,
         max_arrays=MAX_ARRAYS,
@@ -171,10 +169,10 @@ def _compiled() -> tuple[object, int]:
     with jit.lock:
         code = cache.load(key)
         if code is None:
-            code = jit.compiled(_spelt_out(text), model="large")
+            code = jit.compiled(_spelt_out(text))
             cache.store(key, code)
-        engine = jit.loaded_large(code)
-    return engine, engine.get_function_address("phipsi_entry")
+        engine = jit.Engine(code, "phipsi_entry", symbols)
+    return engine, engine.address
 
 
 def _spelt_out(text: str) -> str:

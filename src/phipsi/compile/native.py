@@ -175,8 +175,8 @@ class MachineCode:
             sealed = _sealed(digest.hexdigest(), graph, machine)
             self.size, tables = struct.unpack_from("<QQ", sealed)
             self.tables = np.frombuffer(sealed, np.uint8, tables, 16)
-            engine = jit.loaded(sealed[16 + tables :], "run")
-            self.address: int = engine.get_function_address("run")
+            engine = jit.Engine(sealed[16 + tables :], "run")
+            self.address = engine.address
         weakref.finalize(self, jit.closed, engine)
         self._call = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p, ctypes.c_int64] * 2)(self.address)
         self._free: list[Array] = []
