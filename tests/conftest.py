@@ -36,7 +36,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """Compiled code goes to a folder of the tests, `.pytest_cache/d/compiled`, which all workers,
     processes and runs share: a key of the cache names the sources of phipsi, so that no test sees
     code that other sources made. What has not been used for longest is deleted first."""
-    folder = config.cache.mkdir("compiled") if config.cache else Path(tempfile.mkdtemp())
+    kept: pytest.Cache | None = getattr(config, "cache", None)  # none with -p no:cacheprovider
+    folder = kept.mkdir("compiled") if kept else Path(tempfile.mkdtemp())
     folder.chmod(0o700)  # else it would not be trusted under a umask of 002
     os.environ["PHIPSI_CACHE_DIR"] = str(folder)
     os.environ["PHIPSI_CACHE_SIZE"] = str(CACHE_LIMIT)

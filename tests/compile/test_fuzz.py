@@ -360,7 +360,7 @@ def random_graph(seed: int, n: int, loops: int) -> tuple[Graph, np.random.Genera
             size = int(rng.integers(1, 21))
             match int(rng.integers(4)):
                 case 0:  # what comes out of loops, in order or not; written by a loop of its own
-                    picks = [x for x in tracer.nodes if x.op == "pick"] or values
+                    picks = [x for x in tracer.table.values() if x.op == "pick"] or values
                     chosen = (
                         picks
                         if rng.random() < 0.5

@@ -8,7 +8,7 @@ the backends.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -81,32 +81,6 @@ class Graph:
     inputs: tuple[tuple[str, int], ...]
     nodes: tuple[Instruction, ...]
     outputs: tuple[tuple[str, tuple[int, ...]], ...]
-
-    @classmethod
-    def pruned(
-        cls,
-        inputs: Iterable[tuple[str, int]],
-        nodes: list[Instruction],
-        outputs: list[tuple[str, tuple[int, ...]]],
-    ) -> Graph:
-        """The graph without the nodes that no output needs, order kept."""
-        alive = bytearray(len(nodes))
-        for _, indices in outputs:
-            for i in indices:
-                alive[i] = 1
-        for i in range(len(nodes) - 1, -1, -1):
-            if alive[i]:
-                for a in nodes[i].args:
-                    alive[a] = 1
-        number = [0] * len(nodes)
-        kept: list[Instruction] = []
-        for i, node in enumerate(nodes):
-            if alive[i]:
-                number[i] = len(kept)
-                args = tuple([number[a] for a in node.args])
-                kept.append(Instruction(node.op, args, node.value))
-        renumbered = tuple((name, tuple([number[i] for i in idx])) for name, idx in outputs)
-        return cls(tuple(inputs), tuple(kept), renumbered)
 
     def with_inputs(self, inputs: tuple[tuple[str, int], ...], number: dict[int, int]) -> Graph:
         """The same graph with its one input renumbered."""

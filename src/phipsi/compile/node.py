@@ -7,7 +7,7 @@ nodes, and on `Traced` arrays (arrays.py). Python cannot branch on a node: use `
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, TypeVar
@@ -75,7 +75,7 @@ class Node:
         return _binary("rdiv", self, other)
 
     def __neg__(self) -> Node:
-        return self.tracer.fold("neg", self)
+        return self.tracer.rules["neg"](self)
 
     def __pos__(self) -> Node:
         return self
@@ -87,7 +87,7 @@ class Node:
         return _binary("power", self, exponent)
 
     def __rpow__(self, base: Real) -> Node:
-        return self.tracer.fold("power", self.tracer.lift(base), self)
+        return self.tracer.rules["power"](self.tracer.lift(base), self)
 
     # Comparisons give 0 or 1.
     def __lt__(self, other: Real) -> Node:
@@ -117,7 +117,7 @@ class Node:
     __rand__, __ror__ = __and__, __or__
 
     def __invert__(self) -> Node:
-        return self.tracer.fold("negation", self)
+        return self.tracer.rules["negation"](self)
 
     def __hash__(self) -> int:
         return id(self)
@@ -189,6 +189,8 @@ class Node:
 class Builder(ABC):
     """Makes nodes: the interface of `Tracer` (trace.py), which builds the graph."""
 
+    rules: Mapping[str, Callable[..., Node]]
+    """The algebraic rules of Python's operators (fold.py), which make simplified nodes."""
     inputs: list[tuple[str, int]]
     """Name and size of each input of the graph."""
     unfinished: list[Callable[[], None]]
@@ -205,10 +207,6 @@ class Builder(ABC):
     @abstractmethod
     def apply(self, op: str, *operands: Real) -> Node:
         """The node of an operation of `OPS`."""
-
-    @abstractmethod
-    def fold(self, rule: str, *operands: Node) -> Node:
-        """The node of a Python operator, simplified by its algebraic rule in fold.py."""
 
     @abstractmethod
     def call_ufunc(
@@ -246,9 +244,9 @@ def _binary(rule: str, a: Node, other: Real) -> Node:
     if type(other) is Node:
         if a.tracer is not other.tracer:
             a, other = _in_one_graph(a, other)
-        return a.tracer.fold(rule, a, other)
+        return a.tracer.rules[rule](a, other)
     if isinstance(other, (float, int, np.floating, np.integer, np.bool_)):
-        return a.tracer.fold(rule, a, a.tracer.lift(other))
+        return a.tracer.rules[rule](a, a.tracer.lift(other))
     return NotImplemented
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import accumulate, compress
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -14,38 +16,32 @@ from phipsi.compile.ops import OPS
 from phipsi.compile.verify import verified
 from phipsi.typing import Array, Real
 
-_RULES: dict[str, Callable[..., Node]] = {
-    rule.__name__: rule
-    for rule in (
-        fold.add, fold.sub, fold.rsub, fold.mul, fold.div, fold.rdiv, fold.neg, fold.power,
-        fold.both, fold.either, fold.negation,
-    )
-}  # fmt: skip
-"""The algebraic rules of Python's operators."""
+_index = attrgetter("index")
 
 
 class Tracer(Builder):
     """Builds one graph. Equal nodes are one node, and arithmetic on constants is folded."""
 
+    rules = {
+        rule.__name__: rule
+        for rule in (
+            fold.add, fold.sub, fold.rsub, fold.mul, fold.div, fold.rdiv, fold.neg, fold.power,
+            fold.both, fold.either, fold.negation,
+        )
+    }  # fmt: skip
+
     def __init__(self, outer: Builder | None = None) -> None:
         self.outer = outer
         self.inputs = []
         self.unfinished = []
-        self.nodes: list[Node] = []
-        self.table: dict[tuple[object, ...], Node] = {}
+        self.table: dict[tuple[str, tuple[int, ...], Any], Node] = {}
 
     def make(self, op: str, args: tuple[Node, ...] = (), value: Any = None) -> Node:
         """The one node of this graph with this operation, operands and value."""
-        if op in ("const", "input"):
-            key: tuple[object, ...] = (op, value)
-        elif op == "loop":
-            key = (op, *(a.index for a in args), id(value))
-        else:
-            key = (op, *(a.index for a in args), value)
+        key = (op, tuple(map(_index, args)), value)
         node = self.table.get(key)
         if node is None:
-            node = self.table[key] = Node(self, len(self.nodes), op, args, value)
-            self.nodes.append(node)
+            node = self.table[key] = Node(self, len(self.table), op, args, value)
         return node
 
     def lift(self, x: Real) -> Node:
@@ -80,10 +76,6 @@ class Tracer(Builder):
             return args[1] if args[0].op != "const" or args[0].value else args[2]
         return self.make(op, tuple(args))
 
-    def fold(self, rule: str, *operands: Node) -> Node:
-        """The node of a Python operator, simplified by its algebraic rule."""
-        return _RULES[rule](*operands)
-
     def call_ufunc(
         self, ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Real | Array:
@@ -98,9 +90,23 @@ class Tracer(Builder):
         """The frozen graph of these outputs, without the nodes that none of them needs."""
         for finish in self.unfinished:
             finish()
-        chosen = [(name, tuple(self.lift(x).index for x in values)) for name, values in outputs]
-        nodes = [Instruction(n.op, tuple(a.index for a in n.args), n.value) for n in self.nodes]
-        return verified(Graph.pruned(self.inputs, nodes, chosen), "tracing")
+        chosen = [(name, [self.lift(x) for x in values]) for name, values in outputs]
+        nodes = list(self.table.values())
+        needed = bytearray(len(nodes))
+        for _, values in chosen:
+            for node in values:
+                needed[node.index] = 1
+        for node in reversed(nodes):
+            if needed[node.index]:
+                for operand in node.args:
+                    needed[operand.index] = 1
+        number = list(accumulate(needed, initial=0))
+        kept = [
+            Instruction(node.op, tuple([number[a.index] for a in node.args]), node.value)
+            for node in compress(nodes, needed)
+        ]
+        ends = [(name, tuple([number[x.index] for x in values])) for name, values in chosen]
+        return verified(Graph(tuple(self.inputs), tuple(kept), tuple(ends)), "tracing")
 
 
 def _evaluate(op: str, args: list[Node]) -> float:

@@ -7,9 +7,11 @@ kernel that was compiled once is loaded in a few milliseconds without tracing.
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache as once
 from math import prod
@@ -74,7 +76,7 @@ class Request:
         def entered(spec: ArraySpec) -> Array:
             return lift(tracer.input(spec.name, prod(spec.shape)).reshape(spec.shape))
 
-        with tracing(tracer), unrolling(self.unroll):
+        with without_collections(), tracing(tracer), unrolling(self.unroll):
             arguments = dict(self.options)
             for name, spec in self.specs:
                 single = isinstance(spec, ArraySpec)
@@ -85,6 +87,7 @@ class Request:
             outputs, pack = flatten(self.apply(robot, arguments), self.name)
             arrays = [(name, np.asarray(lift(x))) for name, x in outputs]
             graph = tracer.graph([(name, list(x.reshape(-1))) for name, x in arrays])
+            tracer.table.clear()  # nodes refer to their tracer; without the cycle all are freed now
         return graph, Structure(tuple(ArraySpec(name, x.shape) for name, x in arrays), pack)
 
     def recalled(self) -> tuple[Graph | Recalled, Structure[Any]]:
@@ -142,6 +145,19 @@ def _plain(x: object) -> bool:
     if is_sequence(x) and isinstance(x, tuple):
         return all(map(_plain, x))
     return isinstance(x, (str, int, float, type(None))) or type(x) in (Grasp, Loop)
+
+
+@contextmanager
+def without_collections() -> Generator[None, None, None]:
+    """No collections of cyclic garbage within a `with` block. A trace makes hundreds of thousands
+    of objects, all of them in use, which the collector would look at again and again."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 @once
