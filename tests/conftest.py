@@ -9,6 +9,7 @@ import os
 import signal
 import tempfile
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,9 @@ declared_types.install()
 compiled.CACHED = shortcut.KEPT = 16  # of the thousands of robots here few are met again
 
 
+EXTRAS = ("torch", "jax")
+"""Packages without which the module of phipsi.interop of that name cannot be imported. It is left
+out; every other module that cannot be imported is an error."""
 CACHE_LIMIT = 1 << 30
 """Size [bytes] that the cache of the tests may reach: about three runs of changed sources."""
 
@@ -41,6 +45,9 @@ def pytest_configure(config: pytest.Config) -> None:
     folder.chmod(0o700)  # else it would not be trusted under a umask of 002
     os.environ["PHIPSI_CACHE_DIR"] = str(folder)
     os.environ["PHIPSI_CACHE_SIZE"] = str(CACHE_LIMIT)
+    missing = (name for name in EXTRAS if find_spec(name) is None)
+    modules = [str(config.rootpath / "src/phipsi/interop" / f"{name}.py") for name in missing]
+    config.option.ignore = [*(config.option.ignore or ()), *modules]
 
 
 @pytest.fixture(scope="module")

@@ -176,6 +176,29 @@ def test_the_least_recently_used_go_first(place: Path, monkeypatch: pytest.Monke
         assert cache.load(key(i)) == code(i)
 
 
+def test_a_large_cache_is_not_scanned_at_each_store(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is after every 1/64 of its limit, so that it stays below the limit by and large."""
+    scans: list[int] = []
+    trim = cache._trim
+
+    def noted(directory: Path, limit: int) -> None:
+        scans.append(limit)
+        trim(directory, limit)
+
+    monkeypatch.setattr(cache, "_trim", noted)
+    cache.store(key(0), code(0))
+    size = entry(place, 0).stat().st_size
+    monkeypatch.setenv("PHIPSI_CACHE_SIZE", str(640 * size))
+    for i in range(1, 1000):
+        cache.store(key(i), code(i))
+        assert i % 100 or cache.cache_info().size <= 650 * size
+    assert 80 <= len(scans) <= 101
+    assert cache.load(key(0)) is None
+    assert cache.load(key(999)) == code(999)
+
+
 def test_an_entry_beyond_the_bound_drives_nothing_out(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -676,21 +676,6 @@ def test_the_kernel_of_an_equal_robot_is_loaded(
     assert compilations
 
 
-def test_kernels_with_named_results_are_loaded_without_a_trace(
-    place: Path, compilations: list[str]
-) -> None:
-    robot = pp.robots.double_pendulum()
-    q, v = robot.random_state(0, (9,))
-    first = pp.hybrid_dynamics.compile(robot, backend="llvm", active="joint1")
-    expected = first(q, v, v, v)
-    compilations.clear()
-    again = pp.hybrid_dynamics.compile(pp.robots.double_pendulum(), backend="llvm", active="joint1")
-    found = again(q, v, v, v)
-    assert isinstance(found, pp.HybridSolution)
-    same(list(found), list(expected))
-    assert not compilations and "whole" not in again.code.__dict__
-
-
 def test_code_of_other_software_or_another_machine_is_not_used(
     place: Path, compilations: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -34,6 +34,12 @@ _ORPHANED = 3600.0
 """Age [s] from which a temporary file is taken for the remains of a killed process."""
 
 
+_UNTRIMMED = 1 / 64
+"""What a process stores before it looks for entries to delete again, as a fraction of the limit."""
+_written: dict[Path, int] = {}
+"""The size of the entries [bytes] that this process stored in a directory since then."""
+
+
 class CacheInfo(NamedTuple):
     """The cache of compiled code: its directory (None: no cache), number of entries, their size and
     its limit [bytes].
@@ -126,7 +132,11 @@ def store(key: str, code: bytes) -> None:
         return
     if len(entry) <= _room(limit):
         _write(directory / name, entry)
-    _trim(directory, limit)
+    written = _written.get(directory, limit) + len(entry)
+    if written >= limit * _UNTRIMMED:
+        _trim(directory, limit)
+        written = 0
+    _written[directory] = written
 
 
 def _write(path: Path, entry: bytes) -> None:
@@ -146,7 +156,7 @@ def _write(path: Path, entry: bytes) -> None:
 class _File(NamedTuple):
     """A file of the cache: its size [bytes] and time of last use [s]."""
 
-    path: Path
+    path: str
     size: int
     used: float
     temporary: bool
@@ -163,7 +173,7 @@ def _files(directory: Path | None) -> list[_File]:
                 info = item.stat(follow_symlinks=False)
                 if _OURS.fullmatch(item.name) and stat.S_ISREG(info.st_mode):
                     temporary = item.name.endswith(".tmp")
-                    files.append(_File(Path(item.path), info.st_size, info.st_mtime, temporary))
+                    files.append(_File(item.path, info.st_size, info.st_mtime, temporary))
     return files
 
 
@@ -260,9 +270,9 @@ def _seal(key: str, code: bytes) -> bytes:
     return _SEAL.pack(_MAGIC, _VERSION, bytes.fromhex(key), len(code), digest.digest())
 
 
-def _removed(path: Path) -> bool:
+def _removed(path: str | Path) -> bool:
     """Delete a file; returns whether it is gone."""
     with suppress(OSError):
-        path.unlink(missing_ok=True)
+        Path(path).unlink(missing_ok=True)
         return True
     return False

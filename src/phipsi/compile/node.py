@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -186,10 +186,14 @@ class Node:
         return self.tracer.call_function(func, args, kwargs)
 
 
+Rule = Callable[..., Node]
+"""Makes the node of a Python operator from the nodes of its operands."""
+
+
 class Builder(ABC):
     """Makes nodes: the interface of `Tracer` (trace.py), which builds the graph."""
 
-    rules: Mapping[str, Callable[..., Node]]
+    rules: ClassVar[Mapping[str, Rule]]
     """The algebraic rules of Python's operators (fold.py), which make simplified nodes."""
     inputs: list[tuple[str, int]]
     """Name and size of each input of the graph."""

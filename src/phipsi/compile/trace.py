@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import accumulate, compress
 from operator import attrgetter
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from phipsi.compile import arrays, fold
 from phipsi.compile.graph import Graph, Instruction
-from phipsi.compile.node import Builder, Function, Node, TraceError
+from phipsi.compile.node import Builder, Function, Node, Rule, TraceError
 from phipsi.compile.ops import OPS
 from phipsi.compile.verify import verified
 from phipsi.typing import Array, Real
@@ -22,7 +22,7 @@ _index = attrgetter("index")
 class Tracer(Builder):
     """Builds one graph. Equal nodes are one node, and arithmetic on constants is folded."""
 
-    rules = {
+    rules: ClassVar[Mapping[str, Rule]] = {
         rule.__name__: rule
         for rule in (
             fold.add, fold.sub, fold.rsub, fold.mul, fold.div, fold.rdiv, fold.neg, fold.power,

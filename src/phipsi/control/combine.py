@@ -11,7 +11,7 @@ from typing import Any
 from phipsi.control.composition import TARGETS, Part, PathInputs, Turn, act_in_turn, path_kind
 from phipsi.control.gains import Gain
 from phipsi.model import Robot
-from phipsi.programs import ROBOT, Parameter, Program
+from phipsi.programs import ROBOT, Parameter, Program, identity
 from phipsi.typing import Array, Scalar
 
 
@@ -136,4 +136,6 @@ def _made(
     """A program of that name and those parameters, with the documentation of its parts."""
     own = [replace(p, keyword_only=True, positional_only=False) for p in parameters.values()]
     doc = "\n\n".join(f"{p.name}: {inspect.getdoc(p)}" for p in parts)
-    return Program(function, [ROBOT, *own], name=name, doc=doc)
+    return Program(
+        function, [ROBOT, *own], name=name, doc=doc, content_key=identity((name, *parts))
+    )

@@ -18,7 +18,7 @@ import numpy as np
 from phipsi.compile import where
 from phipsi.control.paths import joint_path, pose_path
 from phipsi.model import Robot
-from phipsi.programs import ROBOT, Parameter, Program
+from phipsi.programs import ROBOT, Parameter, Program, identity
 from phipsi.typing import Array, JointVector, Scalar, Shape
 
 PathKind = Literal["pose", "joint"]
@@ -178,7 +178,7 @@ def composed(parts: tuple[Part, ...], names: tuple[tuple[str, ...], ...]) -> Pro
         return {"tau": tau, **memory, **signals}
 
     inputs = (Parameter(name, shape, keyword_only=True) for name, shape in shapes.items())
-    return Program(control, [ROBOT, *inputs])
+    return Program(control, [ROBOT, *inputs], content_key=identity((parts, names)))
 
 
 def composed_name(part: Part, name: str, alone: bool) -> str:

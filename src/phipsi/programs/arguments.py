@@ -110,6 +110,8 @@ def flatten(result: Any, name: str) -> tuple[list[tuple[str, Any]], Pack]:
     else:
         return [(name, result)], first
     flat = [flatten(part, part_name) for part, part_name in zip(parts, names, strict=True)]
+    if all(inner is first for _, inner in flat):
+        return [array for (array,), _ in flat], build
 
     def pack(xs: Sequence[Any]) -> Any:
         remaining = iter(xs)

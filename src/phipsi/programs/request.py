@@ -1,8 +1,8 @@
 """Requests to trace a program for a robot, with traces stored in the disk cache.
 
 A program of phipsi on a given robot, with given options and shapes, always gives the same graph.
-The digest of the graph, which names the machine code in the disk cache, is stored there too: a
-kernel that was compiled once is loaded in a few milliseconds without tracing.
+The digest of the graph, which names the machine code in the disk cache, is stored there too, for
+the interpreter the graph itself: a kernel that was made once is loaded without tracing.
 """
 
 from __future__ import annotations
@@ -35,8 +35,10 @@ from phipsi.compile import (
     lift,
     tracing,
 )
-from phipsi.model import Grasp, Loop, Robot
-from phipsi.programs.arguments import first, flatten, is_sequence
+from phipsi.compile.stored_graph import from_values, to_values
+from phipsi.model import Robot
+from phipsi.programs.arguments import flatten, is_mapping, is_sequence
+from phipsi.programs.identity import identity
 from phipsi.programs.inputs import InputSpecs
 from phipsi.sweeps.lowering import unrolling
 from phipsi.typing import Array
@@ -90,46 +92,50 @@ class Request:
             tracer.table.clear()  # nodes refer to their tracer; without the cycle all are freed now
         return graph, Structure(tuple(ArraySpec(name, x.shape) for name, x in arrays), pack)
 
-    def recalled(self) -> tuple[Graph | Recalled, Structure[Any]]:
-        """The same as `traced`, from the disk cache if the trace is stored there."""
-        key = self._key()
+    def recalled(self, compiled: bool) -> tuple[Graph | Recalled, Structure[Any]]:
+        """The same as `traced`, from the disk cache if the trace is stored there: for a `compiled`
+        backend by its digest, which names the machine code, for others the graph itself."""
+        key = self._key(compiled)
         known = None if key is None else cache.load(key)
         if known is not None:
-            digest, operations, results = json.loads(known)
-            specs = tuple(ArraySpec(name, tuple(shape)) for name, shape in results)
-            graph = Recalled(digest, operations, lambda: self.traced()[0])
-            return graph, Structure(specs, self._named if self.result_fields else first)
+            template, leaves, values = json.loads(known)
+            specs = tuple(ArraySpec(name, tuple(shape)) for name, shape in leaves)
+            _, pack = flatten(self._result(template), self.name)
+            graph = self._recalled(*values) if compiled else from_values(values)
+            return graph, Structure(specs, pack)
         graph, structure = self.traced()
-        names = tuple(spec.name for spec in structure.leaves)
-        plain = names == self.result_fields if self.result_fields else structure.pack is first
-        if key is not None and plain:
-            note = (graph.digest, graph.operations, structure.leaves)
-            cache.store(key, json.dumps(note).encode())
+        if key is not None:
+            result = structure.pack([*range(len(structure.leaves))])
+            template = json.loads(json.dumps(result, skipkeys=True))
+            if repr(self._result(template)) == repr(result):
+                values = (graph.digest, graph.operations) if compiled else to_values(graph)
+                cache.store(key, json.dumps((template, structure.leaves, values)).encode())
         return graph, structure
 
-    @property
-    def result_fields(self) -> tuple[str, ...]:
-        """The fields of a result that is declared as a named tuple."""
-        return getattr(self.result_type, "_fields", ())
+    def _recalled(self, digest: str, operations: int) -> Recalled:
+        return Recalled(digest, operations, lambda: self.traced()[0])
 
-    def _named(self, arrays: Sequence[Any]) -> Any:
-        """The `Pack` of a result that is a named tuple of arrays."""
-        return self.result_type(*arrays)
+    def _result(self, template: Any) -> Any:
+        """A result with numbers in the place of its arrays, made of what JSON stores of it."""
+        result = _with_tuples(template)
+        named = is_sequence(result) and hasattr(self.result_type, "_fields")
+        return self.result_type(*result) if named else result
 
     def kernel(
         self, dtype: Dtype, backend: BackendName | None = None, threads: int | None = None
     ) -> Kernel[Any]:
         """The kernel that runs the graph."""
         backend = backend or default_backend(dtype)
-        graph, results = self.recalled() if backend_named(backend).compiled else self.traced()
+        graph, results = self.recalled(backend_named(backend).compiled)
         return Kernel(self.name, graph, self.parameters, results, dtype, backend, threads)
 
-    def _key(self) -> str | None:
-        """The cache key: a digest of all that the graph depends on. None if the function has no
-        content key, or an option is not identified by its repr."""
-        if self.content_key is None or not all(map(_plain, self.options.values())):
+    def _key(self, compiled: bool) -> str | None:
+        """The cache key: a digest of all that the graph depends on. None if the function or an
+        option is not identified by a text."""
+        options = identity(tuple(self.options.items()))
+        if self.content_key is None or options is None:
             return None
-        how = (self.options, self.specs, self.extra, self.unroll, self.joint_space)
+        how = (options, self.specs, self.extra, self.unroll, self.joint_space, compiled)
         what = (self.content_key, self.robot.key, how)
         return hashlib.sha256(_sources() + repr(what).encode()).hexdigest()
 
@@ -140,11 +146,11 @@ def robot_inputs(robot: Robot, names: str | Sequence[str]) -> tuple[ArraySpec, .
     return tuple(ArraySpec(name, robot.parameter(name).shape) for name in given)
 
 
-def _plain(x: object) -> bool:
-    """Whether a constant is identified by its repr."""
-    if is_sequence(x) and isinstance(x, tuple):
-        return all(map(_plain, x))
-    return isinstance(x, (str, int, float, type(None))) or type(x) in (Grasp, Loop)
+def _with_tuples(x: Any) -> Any:
+    """Lists as tuples; JSON has no tuples, and results no lists."""
+    if is_mapping(x):
+        return {name: _with_tuples(part) for name, part in x.items()}
+    return tuple(map(_with_tuples, x)) if is_sequence(x) else x
 
 
 @contextmanager
