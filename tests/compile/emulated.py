@@ -22,6 +22,7 @@ import pytest
 
 from phipsi.compile import Graph, cuda, cuda_code
 from phipsi.compile.to_cuda import NAME, Module, emit
+from tests.compile.toolchain import shared_library
 
 SHIM = Path(__file__).with_name("cuda_shim.h")
 
@@ -32,13 +33,9 @@ def built(text: str) -> bytes:
     run = f"""extern "C" void run(const Given *given, int blocks, int threads) {{
   launch({NAME}, *given, blocks, threads);
 }}"""
-    with tempfile.TemporaryDirectory() as folder:
-        source, library = Path(folder, "kernel.cpp"), Path(folder, "kernel.so")
-        source.write_text(f'#include "{SHIM}"\n{text}\n{run}\n')
-        flags = ["-O0", "-std=c++17", "-ffp-contract=off", "-Wno-unknown-pragmas", "-shared"]
-        command = ["g++", *flags, "-fPIC", "-pthread", str(source), "-o", str(library)]
-        subprocess.run(command, check=True)
-        return library.read_bytes()
+    source = f"{SHIM.read_text()}\n{text}\n{run}\n"
+    flags = ["-O0", "-std=c++17", "-ffp-contract=off", "-Wno-unknown-pragmas", "-pthread"]
+    return shared_library(source, ".cpp", "g++", *flags)
 
 
 @contextmanager

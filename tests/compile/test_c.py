@@ -18,6 +18,7 @@ from phipsi.compile import Graph, interpret
 from phipsi.compile.c_file import FUNCTIONS, as_comment, c_file, identifiers, is_taken
 from tests.compile.cuda_device import every_hinge, everything, pushed
 from tests.compile.test_fuzz import bounded, random_graph, random_inputs
+from tests.compile.toolchain import shared_library
 
 STRICT = ("-O2", "-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic")
 TAKEN = "round pow hypot exp2 lgamma remainder isnan signbit NAN PHIPSI_FMA t0 printf".split()
@@ -27,10 +28,8 @@ pytestmark = pytest.mark.skipif(COMPILER is None, reason="needs a C compiler")
 
 def built(text: str, name: str, folder: Path, *flags: str) -> Any:
     """The function of a file."""
-    source, library = folder / "kernel.c", folder / f"{abs(hash((text, flags)))}.so"
-    source.write_text(text)
-    command = ["cc", *(flags or STRICT), "-shared", "-fPIC", str(source), "-o", str(library)]
-    subprocess.run([*command, "-lm"], check=True)
+    library = folder / f"{abs(hash((text, flags)))}.so"
+    library.write_bytes(shared_library(text, ".c", "cc", *(flags or STRICT)))
     return getattr(ctypes.CDLL(str(library)), name)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from functools import cache
+from functools import cache, partial
 from typing import Any, Literal
 
 import numpy as np
@@ -39,11 +39,12 @@ def loaded(name: str, base: Any) -> pp.Robot:
         return pp.load(URDFS[name], base=base)
 
 
-def untouched(program: Any, robot: pp.Robot, *arrays: Any, external: Any) -> Any:
-    """The program traced on the robot as it is, by the interpreter."""
-    plain = pp.program(program.function)
+def untouched(program: Any, robot: pp.Robot, external: Any) -> Any:
+    """A function of arrays: the program traced on the robot as it is, by the interpreter."""
+    parameters = [program.robot_parameter, *program.parameters.values()]
+    plain = pp.Program(program.function, parameters, content_key=program.content_key)
     kernel = plain.compile(robot, backend="numpy", external=external)
-    return kernel(*arrays) if external is None else kernel(*arrays, external)
+    return kernel if external is None else partial(kernel, external=external)
 
 
 def same_dynamics(robot: pp.Robot, other: pp.Robot, tolerance: float = 1e-11) -> None:
@@ -55,13 +56,13 @@ def same_dynamics(robot: pp.Robot, other: pp.Robot, tolerance: float = 1e-11) ->
     names = [b.name for b in robot.bodies] + names
     by_frame = {name: rng.normal(size=6) for name in names[:: len(names) // 8 + 1]}
     for push in (None, by_frame, s.external):
+        torques = [untouched(pp.inverse_dynamics, one, push) for one in (robot, other)]
         for a in (s.a, 0.0 * s.a):
-            tau = untouched(pp.inverse_dynamics, robot, s.q, s.v, a, external=push)
-            found = untouched(pp.inverse_dynamics, other, s.q, s.v, a, external=push)
+            tau, found = (kernel(s.q, s.v, a) for kernel in torques)
             close(found, tau, tolerance)
-        a = untouched(pp.forward_dynamics, robot, s.q, s.v, s.tau, external=push)
+        motions = [untouched(pp.forward_dynamics, one, push) for one in (robot, other)]
         scale = tolerance + 1e-15 * np.linalg.cond(dense)
-        found = untouched(pp.forward_dynamics, other, s.q, s.v, s.tau, external=push)
+        a, found = (kernel(s.q, s.v, s.tau) for kernel in motions)
         close(found, a, scale)
 
 

@@ -42,8 +42,8 @@ def stored(graph: Graph) -> Graph:
 @pytest.mark.parametrize("unroll", [True, False])
 def test_a_stored_graph_is_the_same(unroll: bool) -> None:
     """Loops, tables of constants, constants that have many digits, results of several arrays."""
-    for seed in range(6):
-        robot = random_forest(seed, 7)
+    for seed in range(3):
+        robot = random_forest(seed, 4)
         for program in (pp.forward_dynamics, pp.forward_dynamics_derivatives, pp.poses):
             graph = program.graph(robot, unroll=unroll)
             again = stored(graph)

@@ -106,7 +106,14 @@ class Graph:
     @cached_property
     def last_use(self) -> list[int]:
         """For each node the last instruction that reads it, past the end for an output."""
-        return [users[-1] if users else i for i, users in enumerate(self.users)]
+        last = [*range(len(self.nodes))]
+        for i, node in enumerate(self.nodes):
+            for a in node.args:
+                last[a] = i
+        for _, indices in self.outputs:
+            for i in indices:
+                last[i] = len(self.nodes)
+        return last
 
     def count(self) -> dict[str, int]:
         """How many of each arithmetic operation one evaluation takes (loops counted in full)."""

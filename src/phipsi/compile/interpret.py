@@ -25,7 +25,8 @@ def run(graph: Graph, inputs: list[Array], outputs: list[Array]) -> None:
     with np.errstate(all="ignore"):
         for start in range(0, rows, ROWS):
             block = slice(start, min(start + ROWS, rows))
-            columns = [[a[block, i] for i in range(a.shape[1])] for a in inputs]
+            alone = rows == 1  # numbers are faster than arrays of one number
+            columns = [[*a[0]] if alone else [*a[block].T] for a in inputs]
             results = evaluate(graph, columns, outputs[0].dtype)
             for output, values in zip(outputs, results, strict=True):
                 for i, value in enumerate(values):
@@ -38,7 +39,10 @@ def evaluate(graph: Graph, inputs: list[list[Any]], dtype: DTypeLike) -> list[li
     last = graph.last_use
     scalar = np.dtype(dtype).type
     for i, (op, args, value) in enumerate(graph.nodes):
-        if op == "const":
+        operation = OPS.get(op)
+        if operation is not None:
+            values[i] = operation.evaluate(*[values[a] for a in args])
+        elif op == "const":
             values[i] = scalar(value)
         elif op == "input":
             values[i] = inputs[value[0]][value[1]]
@@ -48,10 +52,8 @@ def evaluate(graph: Graph, inputs: list[list[Any]], dtype: DTypeLike) -> list[li
             values[i] = [values[a] for a in args]
         elif op == "pick":
             values[i] = values[args[0]][value]
-        elif op == "loop":
-            values[i] = _loop(value, [values[a] for a in args], scalar)
         else:
-            values[i] = OPS[op].evaluate(*[values[a] for a in args])
+            values[i] = _loop(value, [values[a] for a in args], scalar)
         for a in args:
             if last[a] == i:
                 values[a] = None

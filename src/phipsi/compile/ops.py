@@ -5,6 +5,7 @@ Truth values are the numbers 0 and 1, so that every operation maps numbers to a 
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -92,7 +93,7 @@ OPS: dict[str, Op] = {
     for op in (
         Op(
             "add",
-            np.add,
+            operator.add,
             "{r} = fadd {T} {0}, {1}",
             commutative=True,
             infix="+",
@@ -100,14 +101,14 @@ OPS: dict[str, Op] = {
         ),
         Op(
             "sub",
-            np.subtract,
+            operator.sub,
             "{r} = fsub {T} {0}, {1}",
             infix="-",
             partials=lambda a, b, r: (1.0, -1.0),
         ),
         Op(
             "mul",
-            np.multiply,
+            operator.mul,
             "{r} = fmul {T} {0}, {1}",
             commutative=True,
             infix="*",
@@ -115,12 +116,12 @@ OPS: dict[str, Op] = {
         ),
         Op(
             "div",
-            np.divide,
+            operator.truediv,
             "{r} = fdiv {T} {0}, {1}",
             infix="/",
             partials=lambda a, b, r: (1.0 / b, -r / b),
         ),
-        Op("neg", np.negative, "{r} = fneg {T} {0}", c="-{0}", partials=lambda a, r: (-1.0,)),
+        Op("neg", operator.neg, "{r} = fneg {T} {0}", c="-{0}", partials=lambda a, r: (-1.0,)),
         Op(
             "sqrt",
             np.sqrt,
