@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from typing import Any
 
@@ -214,3 +215,44 @@ def test_repeat_refuses_a_carry_that_changes_shape() -> None:
 def test_the_text_of_a_graph_is_readable() -> None:
     graph, _ = traced(lambda x: np.sin(x) * 2.0, 1)
     assert str(graph) == "%0 = x0[0]\n%1 = sin %0\n%2 = 2.0\n%3 = %2 * %1\ny = [%3]"
+
+
+def test_a_trace_leaves_no_garbage() -> None:
+    """The nodes of a trace, hundreds of thousands, are freed without the garbage collector."""
+    robot = pp.robots.puma560()
+    pp.forward_dynamics.graph(robot)
+    gc.collect()
+    gc.disable()
+    try:
+        before = len(gc.get_objects())
+        graph = pp.forward_dynamics.graph(robot)
+        assert len(gc.get_objects()) > before + 1000
+        del graph
+        assert len(gc.get_objects()) < before + 100
+    finally:
+        gc.enable()
+
+
+def test_collections_are_paused_only_while_tracing() -> None:
+    seen: list[bool] = []
+
+    @pp.program
+    def looks(robot: pp.Robot, q: Any) -> Any:
+        seen.append(gc.isenabled())
+        if len(seen) == 2:
+            raise ValueError("stop")
+        return q
+
+    robot = pp.robots.double_pendulum()
+    looks.graph(robot, q=np.zeros(2))
+    assert gc.isenabled()
+    with pytest.raises(ValueError, match="stop"):
+        looks.graph(robot, q=np.zeros(2))
+    assert gc.isenabled()
+    gc.disable()
+    try:
+        looks.graph(robot, q=np.zeros(2))
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
+    assert seen == [False, False, False]

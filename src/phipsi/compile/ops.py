@@ -116,7 +116,7 @@ OPS: dict[str, Op] = {
         ),
         Op(
             "div",
-            operator.truediv,
+            np.divide,
             "{r} = fdiv {T} {0}, {1}",
             infix="/",
             partials=lambda a, b, r: (1.0 / b, -r / b),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import accumulate, compress
-from operator import attrgetter
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,8 +14,6 @@ from phipsi.compile.node import Builder, Function, Node, Rule, TraceError
 from phipsi.compile.ops import OPS
 from phipsi.compile.verify import verified
 from phipsi.typing import Array, Real
-
-_index = attrgetter("index")
 
 
 class Tracer(Builder):
@@ -34,11 +31,12 @@ class Tracer(Builder):
         self.outer = outer
         self.inputs = []
         self.unfinished = []
-        self.table: dict[tuple[str, tuple[int, ...], Any], Node] = {}
+        self.constants: dict[float, Node] = {}
+        self.table: dict[tuple[str, tuple[Node, ...], Any], Node] = {}
 
     def make(self, op: str, args: tuple[Node, ...] = (), value: Any = None) -> Node:
         """The one node of this graph with this operation, operands and value."""
-        key = (op, tuple(map(_index, args)), value)
+        key = (op, args, value)  # nodes are hashed by identity
         node = self.table.get(key)
         if node is None:
             node = self.table[key] = Node(self, len(self.table), op, args, value)
@@ -50,7 +48,11 @@ class Tracer(Builder):
         if isinstance(x, Node):
             return x if x.tracer is self else self.capture(x)
         number: Any = x  # `Node` is the only TracedReal
-        return self.make("const", (), float(number) + 0.0)
+        value = float(number) + 0.0
+        node = self.constants.get(value)
+        if node is None:
+            node = self.constants[value] = self.make("const", (), value)
+        return node
 
     def capture(self, x: Node) -> Node:
         """A node of another trace as a node of this one."""
@@ -107,6 +109,11 @@ class Tracer(Builder):
         ]
         ends = [(name, tuple([number[x.index] for x in values])) for name, values in chosen]
         return verified(Graph(tuple(self.inputs), tuple(kept), tuple(ends)), "tracing")
+
+    def release(self) -> None:
+        """Drop the nodes. They refer to their tracer; without this cycle they are freed at once."""
+        self.table.clear()
+        self.constants.clear()
 
 
 def _evaluate(op: str, args: list[Node]) -> float:

@@ -89,7 +89,7 @@ class Request:
             outputs, pack = flatten(self.apply(robot, arguments), self.name)
             arrays = [(name, np.asarray(lift(x))) for name, x in outputs]
             graph = tracer.graph([(name, list(x.reshape(-1))) for name, x in arrays])
-            tracer.table.clear()  # nodes refer to their tracer; without the cycle all are freed now
+        tracer.release()
         return graph, Structure(tuple(ArraySpec(name, x.shape) for name, x in arrays), pack)
 
     def recalled(self, compiled: bool) -> tuple[Graph | Recalled, Structure[Any]]:
