@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from pathlib import Path
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 import pytest
@@ -13,7 +15,7 @@ import phipsi as pp
 from phipsi.compile import BACKENDS, BackendName, Graph
 from phipsi.compile.stored_graph import from_values, to_values
 from phipsi.control import assisted, on_path, pd_gravity, resolved_acceleration, thrusters
-from phipsi.programs import identity
+from phipsi.programs import identity, request
 from phipsi.programs.request import Request
 from tests.zoo import random_forest
 
@@ -24,6 +26,8 @@ ROBOT = pp.robots.double_pendulum()
 def traces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of the programs that are traced; the cache is empty at first."""
     monkeypatch.setenv("PHIPSI_CACHE_DIR", str(tmp_path / "cache"))
+    for known in ("_graphs", "_structures"):
+        monkeypatch.setattr(request, known, WeakValueDictionary())
     names: list[str] = []
     traced = Request.traced
 
@@ -84,6 +88,19 @@ def test_a_trace_is_loaded_with_the_structure_of_its_result(
     assert isinstance(found[1], pp.HybridSolution)
     for x, y in zip(found, expected, strict=True):
         np.testing.assert_array_equal(np.asarray(x), np.asarray(y))
+
+
+def test_kernels_of_other_number_types_share_a_trace_while_they_live(traces: list[str]) -> None:
+    kernels = [
+        pp.forward_dynamics.compile(ROBOT),
+        pp.forward_dynamics.compile(ROBOT, dtype="float32"),
+        pp.forward_dynamics.compile(ROBOT, dtype="longdouble", backend="numpy"),
+    ]
+    assert len({id(kernel.graph) for kernel in kernels}) == 1
+    assert traces == ["forward_dynamics"]
+    del kernels
+    gc.collect()
+    assert not request._graphs
 
 
 def simulated(controller: Any, **parameters: Any) -> pp.Trajectory:

@@ -43,7 +43,7 @@ def verify(graph: Graph, stage: str) -> None:
     view = View(graph)
     arrays: set[int] = set()
     for i, (op, args, value) in enumerate(graph.nodes):
-        if args and value is None and ARITY.get(op) == len(args) and arrays.isdisjoint(args):
+        if value is None and ARITY.get(op) == len(args) and (not arrays or arrays.isdisjoint(args)):
             if min(args) >= 0 and max(args) < i:  # the rules of ARITHMETIC, which most nodes keep
                 view.elements.append(None)
                 continue

@@ -17,6 +17,7 @@ from functools import cache as once
 from math import prod
 from pathlib import Path
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -95,25 +96,35 @@ class Request:
     def recalled(self, compiled: bool) -> tuple[Graph | Recalled, Structure[Any]]:
         """The same as `traced`, from the disk cache if the trace is stored there: for a `compiled`
         backend by its digest, which names the machine code, for others the graph itself."""
-        key = self._key(compiled)
-        known = None if key is None else cache.load(key)
+        trace = self._key()
+        if trace is None:
+            return self.traced()
+        key = hashlib.sha256(f"{trace} {compiled}".encode()).hexdigest()
+        known = cache.load(key)
         if known is not None:
             template, leaves, values = json.loads(known)
             specs = tuple(ArraySpec(name, tuple(shape)) for name, shape in leaves)
             _, pack = flatten(self._result(template), self.name)
-            graph = self._recalled(*values) if compiled else from_values(values)
+            graph = self._recalled(trace, *values) if compiled else from_values(values)
             return graph, Structure(specs, pack)
-        graph, structure = self.traced()
-        if key is not None:
-            result = structure.pack([*range(len(structure.leaves))])
-            template = json.loads(json.dumps(result, skipkeys=True))
-            if repr(self._result(template)) == repr(result):
-                values = (graph.digest, graph.operations) if compiled else to_values(graph)
-                cache.store(key, json.dumps((template, structure.leaves, values)).encode())
+        graph, structure = self._traced_once(trace)
+        result = structure.pack([*range(len(structure.leaves))])
+        template = json.loads(json.dumps(result, skipkeys=True))
+        if repr(self._result(template)) == repr(result):
+            values = (graph.digest, graph.operations) if compiled else to_values(graph)
+            cache.store(key, json.dumps((template, structure.leaves, values)).encode())
         return graph, structure
 
-    def _recalled(self, digest: str, operations: int) -> Recalled:
-        return Recalled(digest, operations, lambda: self.traced()[0])
+    def _recalled(self, trace: str, digest: str, operations: int) -> Recalled:
+        return Recalled(digest, operations, lambda: self._traced_once(trace)[0])
+
+    def _traced_once(self, trace: str) -> tuple[Graph, Structure[Any]]:
+        """The same as `traced`; of a trace whose kernel is still there, say in another number type,
+        the graph of that kernel."""
+        graph, structure = _graphs.get(trace), _structures.get(trace)
+        if graph is None or structure is None:
+            graph, structure = _graphs[trace], _structures[trace] = self.traced()
+        return graph, structure
 
     def _result(self, template: Any) -> Any:
         """A result with numbers in the place of its arrays, made of what JSON stores of it."""
@@ -129,15 +140,21 @@ class Request:
         graph, results = self.recalled(backend_named(backend).compiled)
         return Kernel(self.name, graph, self.parameters, results, dtype, backend, threads)
 
-    def _key(self, compiled: bool) -> str | None:
-        """The cache key: a digest of all that the graph depends on. None if the function or an
-        option is not identified by a text."""
+    def _key(self) -> str | None:
+        """A digest of all that the graph depends on; None if the function or an option is not
+        identified by a text."""
         options = identity(tuple(self.options.items()))
         if self.content_key is None or options is None:
             return None
-        how = (options, self.specs, self.extra, self.unroll, self.joint_space, compiled)
+        how = (options, self.specs, self.extra, self.unroll, self.joint_space)
         what = (self.content_key, self.robot.key, how)
         return hashlib.sha256(_sources() + repr(what).encode()).hexdigest()
+
+
+_graphs: WeakValueDictionary[str, Graph] = WeakValueDictionary()
+_structures: WeakValueDictionary[str, Structure[Any]] = WeakValueDictionary()
+"""The graphs of the kernels that are in use, and the structures of their results, by the key of
+their traces."""
 
 
 def robot_inputs(robot: Robot, names: str | Sequence[str]) -> tuple[ArraySpec, ...]:
