@@ -72,13 +72,20 @@ def forgotten_kernels() -> Iterator[None]:
             if isinstance(program, compiled.CompiledFunction):
                 program._kernels.clear()
                 program._shortcuts._known.clear()
+    if gc.get_count()[0] > MANY // 2:
+        gc.collect()
+
+
+MANY = 1_000_000
+"""New objects after which garbage is collected: traces make millions, few of them garbage, which is
+best collected when the kernels of a module have been dropped."""
 
 
 def pytest_collection_finish() -> None:
     """What has been imported stays: the garbage collector need not look at it again and again."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(200_000, 10, 10)  # tracing makes millions of objects, none of them garbage
+    gc.set_threshold(MANY, 10, 10)
 
 
 @pytest.fixture
