@@ -19,6 +19,7 @@ import phipsi
 import phipsi.control
 from phipsi.operators.lowering.program import as_program
 from phipsi.programs import compiled, shortcut
+from phipsi.simulation import closed_loop
 from tests import declared_types
 
 settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True, max_examples=44)
@@ -66,26 +67,23 @@ def forgotten_kernels() -> Iterator[None]:
     interpreter would be used where machine code is meant."""
     yield
     as_program.cache_clear()
-    for package in (phipsi, phipsi.control):
-        for name in package.__all__:
-            program = None if name in declared_types.EXTRAS else getattr(package, name)
-            if isinstance(program, compiled.CompiledFunction):
-                program._kernels.clear()
-                program._shortcuts._known.clear()
-    if gc.get_count()[0] > MANY // 2:
-        gc.collect()
-
-
-MANY = 1_000_000
-"""New objects after which garbage is collected: traces make millions, few of them garbage, which is
-best collected when the kernels of a module have been dropped."""
+    public = [
+        getattr(package, name)
+        for package in (phipsi, phipsi.control)
+        for name in package.__all__
+        if name not in declared_types.EXTRAS
+    ]
+    for program in (*public, closed_loop.advance, closed_loop.observe, closed_loop.derivative):
+        if isinstance(program, compiled.CompiledFunction):
+            program._kernels.clear()
+            program._shortcuts._known.clear()
 
 
 def pytest_collection_finish() -> None:
     """What has been imported stays: the garbage collector need not look at it again and again."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(MANY, 10, 10)
+    gc.set_threshold(200_000, 10, 10)  # tracing makes millions of objects, none of them garbage
 
 
 @pytest.fixture
