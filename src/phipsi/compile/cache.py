@@ -32,8 +32,6 @@ _OURS = re.compile(r"[0-9a-f]{64}\.(bin|[0-9]+-[0-9a-f]{16}\.tmp)")
 _NO_LINKS = getattr(os, "O_NOFOLLOW", 0)
 _ORPHANED = 3600.0
 """Age [s] from which a temporary file is taken for the remains of a killed process."""
-
-
 _UNTRIMMED = 1 / 64
 """What a process stores before it looks for entries to delete again, as a fraction of the limit."""
 _written: dict[Path, int] = {}
