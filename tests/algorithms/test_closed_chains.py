@@ -105,7 +105,7 @@ def test_two_loops_that_share_a_body_are_the_dense_kkt_solution_closed_or_open()
     dense = Dense(robot, loops, s)
     close(found.qdd, dense.qdd)
     close(found.forces, dense.forces)
-    assert found.well_posed and 0 < found.pivot <= 1
+    assert found.well_posed and 0 < found.rcond <= 1
     q, v, error = pp.close_loops(robot, loops, s.q, s.v)
     assert error < 1e-12
     for loop in loops:
@@ -240,7 +240,7 @@ def test_wrist_singularities_are_told_however_small_the_pivots_before_are() -> N
     single = pp.operational_inertia(robot, q.astype(np.float32), "tool")
     assert np.isnan(single).any(axis=(1, 2)).mean() > 0.99  # rounding of q moves it off
     found = pp.closed_chain_dynamics(robot, [pp.Loop("tool", "world")], q, 0 * v, v)
-    assert not found.well_posed.any() and (found.pivot == 0.0).all()
+    assert not found.well_posed.any() and (found.rcond == 0.0).all()
     q[:, 4] = 1e-3
     assert not np.isnan(pp.operational_inertia(robot, q, "tool")).any()
 

@@ -209,7 +209,7 @@ def test_a_thousand_placements_of_two_arms_with_a_box_are_well_posed() -> None:
     v = pp.capture.compile(robot, inputs=names, closures=grasps)(s.q, s.v, *bases).v
     found = pp.grasp_dynamics.compile(robot, inputs=names, grasps=grasps)(s.q, v, s.tau, *bases)
     assert np.all(found.well_posed)
-    assert 1e-6 < found.pivot.min() < found.pivot.max() <= 1
+    assert 1e-6 < found.rcond.min() < found.rcond.max() <= 1
     for i in range(20):
         one = robot.with_parameters(dict(zip(names, (base[i] for base in bases), strict=True)))
         close(found.qdd[i], kkt(one, pairs, s.q[i], v[i], s.tau[i]), 1e-9)
@@ -235,7 +235,7 @@ def test_at_a_dead_point_the_row_says_so_and_a_single_state_is_refused() -> None
     q, v, tau = np.stack([dead, alive]), np.zeros(3), np.array([1.0, 0.0, 0.0])
     found = pp.closed_chain_dynamics(robot, PLANAR, q, v, tau)
     assert found.well_posed.tolist() == [False, True]
-    assert found.pivot[0] < 1e-12 < 1e-3 < found.pivot[1]
+    assert found.rcond[0] < 1e-12 < 1e-3 < found.rcond[1]
     with pytest.raises(pp.SingularError, match="redundant or singular at this state"):
         pp.closed_chain_dynamics(robot, PLANAR, dead, v, tau)
     moving = pp.closed_chain_dynamics(robot, PLANAR, dead, np.ones(3), tau, strict=False)

@@ -25,6 +25,7 @@ from phipsi.spatial import (
     Motion,
     MotionBasis,
     Pivot,
+    PseudoInverse,
     RigidMotion,
     Rotation,
     SemiPivot,
@@ -707,6 +708,52 @@ def test_rows_that_are_rounding_alone_count_as_zero() -> None:
     pivot = SemiPivot((E.T @ E).astype(object))
     assert not pivot.regular and pivot.inverse[1] == 0.0
     assert SemiPivot(np.zeros((2, 2), object)).smallest == 0.0
+
+
+def smallest_solution(A: Any, b: Any) -> Any:
+    """The x of least x*Sx among those with the least |A x − b|, S the diagonal of A."""
+    scale = 1.0 / np.sqrt(np.diag(A))
+    return scale * (np.linalg.pinv(scale[:, None] * A * scale, 1e-13, True) @ (scale * b))
+
+
+@each("seed", range(20))
+def test_pseudo_inverses_do_not_depend_on_the_order_of_rows_near_changes_of_rank(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    E = rng.normal(size=(4, 5))
+    E[:, 1] = E[:, 0] + 10.0 ** rng.uniform(-5, 0) * rng.normal(size=4)  # rank 4, nearly 3
+    A, b = E.T @ E, E.T @ rng.normal(size=4)
+    expected = smallest_solution(A, b)
+    for order in (rng.permutation(5) for _ in range(4)):
+        inverse = PseudoInverse(A[np.ix_(order, order)].astype(object))
+        x = np.array(inverse.solve(b[order].astype(object)), float)
+        assert_allclose(E[:, order] @ x, E @ expected, atol=1e-4 * np.abs(E @ expected).max())
+        assert np.abs(A[np.ix_(order, order)] @ x - b[order]).max() <= 1e-11 * np.abs(b).max()
+        assert np.abs(x).max() <= 1.1 * np.abs(expected).max()
+        assert not inverse.regular and inverse.rcond == 0.0
+        lesser = PseudoInverse(A[np.ix_(order[:4], order[:4])].astype(object))
+        scale = 1.0 / np.sqrt(np.diag(A)[order[:4]])
+        true = np.linalg.eigvalsh(scale[:, None] * A[np.ix_(order[:4], order[:4])] * scale)[0]
+        if true > 1e-8:
+            assert 0.9 * true <= lesser.rcond <= 4.0 * true
+
+
+def test_contradictions_leave_a_residual_and_no_huge_forces() -> None:
+    E = np.random.default_rng(0).normal(size=(3, 5))
+    A, null = E.T @ E, np.linalg.svd(E)[2][-1]
+    inverse = PseudoInverse(A.astype(object))
+    b = E.T @ np.ones(3)
+    x = np.array(inverse.solve((b + null).astype(object)), float)
+    expected = smallest_solution(A, b + null)
+    assert np.abs(A @ expected - (b + null)).max() > 0.1
+    assert_allclose(A @ x, A @ expected, atol=1e-3)
+    assert np.abs(x).max() < 10.0 * np.abs(expected).max()
+
+
+def test_rows_without_any_effect_have_no_forces() -> None:
+    A = np.diag([1e3, 1e-3, 0.0, 1e-32]).astype(object)
+    x = PseudoInverse(A).solve(np.ones(4, object))
+    assert_allclose(np.array(x, float), [1e-3, 1e3, 0, 0], rtol=1e-12, atol=1e-6)
+    assert_allclose(np.array(PseudoInverse(0.0 * A).solve(np.zeros(4, object)), float), 0.0)
 
 
 def test_congruence_of_an_inverse() -> None:

@@ -11,7 +11,6 @@ A closure has a row for each unit force that it transmits; m is the number of ro
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import reduce
 from typing import Annotated, Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -23,7 +22,7 @@ from phipsi.model import Closure, Loop, Robot
 from phipsi.operators import C, T
 from phipsi.operators.lowering.compute import compute
 from phipsi.programs import program
-from phipsi.spatial import SemiPivot, SingularError
+from phipsi.spatial import Pivot, PseudoInverse, SingularError
 from phipsi.typing import (
     Array,
     Configuration,
@@ -58,8 +57,9 @@ class ClosedChainSolution(NamedTuple):
     where the conditions of the loops contradict each other."""
     well_posed: Scalar
     """(…) bool (1 or 0 inside programs and from kernels): whether the forces are unique."""
-    pivot: Scalar
-    """(…): the smallest scaled pivot of L, at most 1; 0 where rows depend on each other."""
+    rcond: Scalar
+    """(…): the reciprocal condition number of L with scaled rows, estimated; at most 1, 0 where
+    rows depend on each other."""
 
 
 class ClosureForces(Protocol):
@@ -71,8 +71,8 @@ class ClosureForces(Protocol):
         ...
 
     @property
-    def pivot(self) -> Scalar:
-        """The smallest scaled pivot."""
+    def rcond(self) -> Scalar:
+        """The reciprocal condition number."""
         ...
 
     def _replace(self, **fields: Any) -> Any: ...
@@ -89,9 +89,9 @@ def require_unique(
     well_posed = np.asarray(result.well_posed) > 0
     if well_posed.ndim == 0 and not well_posed and kwargs.get("strict", True):
         raise SingularError(
-            "the closures are redundant or singular at this state (smallest scaled pivot "
-            f"{result.pivot:.1e}), so their forces are not unique; leave more free, or pass "
-            "strict=False to have one of the solutions and its residual"
+            "the closures are redundant or singular at this state (reciprocal condition number "
+            f"{result.rcond:.1e}), so their forces are not unique; leave more free, or pass "
+            "strict=False to have the smallest of the solutions and its residual"
         )
     return result._replace(well_posed=well_posed)  # pyright: ignore[reportPrivateUsage] named tuples
 
@@ -113,9 +113,10 @@ def closed_chain_dynamics(
         (e*D⁻¹e) λ = bias − e*D⁻¹ε,    β̇ = W*D⁻¹(ε + eλ)
 
     The open tree is the robot. Loops may share bodies, and bases may be fixed or moving. Where rows
-    depend on each other (`well_posed` is false) one solution of many is returned: its accelerations
-    are right if `residual` is zero, its forces are an arbitrary choice. Cost O(N) for each of the m
-    rows, and O(m³).
+    depend on each other (`well_posed` is false) the forces are the smallest of many solutions, each
+    row measured by its own entry of L; the accelerations are right if `residual` is zero, and do
+    not depend on where the loops are cut. Cost O(N) for each of the m rows, and O(m³), or less
+    where few loops share bodies.
 
     Parameters
     ----------
@@ -162,7 +163,7 @@ def closed_chain_dynamics(
     x = cut(robot, loops, q, v)
     qdd, lam, residual, L = solved(robot, x, q, v, tau, external, stabilisation)
     forces = wrenches(x.forces(lam))
-    return ClosedChainSolution(qdd, forces, residual, lift(L.regular), lift(L.smallest))
+    return ClosedChainSolution(qdd, forces, residual, lift(L.regular), lift(L.rcond))
 
 
 def solved(
@@ -173,12 +174,12 @@ def solved(
     tau: JointVectorLike,
     external: ExternalForces | None,
     stabilisation: ScalarLike | None,
-) -> tuple[JointVector, Rows, Rows, SemiPivot]:
-    """β̇, λ, the residual of Lλ = bias − e*D⁻¹ε, and the factored L."""
+) -> tuple[JointVector, Rows, Rows, PseudoInverse]:
+    """β̇, λ, the residual of Lλ = bias − e*D⁻¹ε, and L⁺."""
     epsilon = compute(W @ (T - C), robot, q, v, T=tau, external=external)
     e = Whitened(robot, q, x.frames, x.N)
     wanted = x.wanted(stabilisation) - e.against(epsilon)
-    L = SemiPivot(e.gram)
+    L = PseudoInverse(e.gram)
     lam = L.solve(wanted)
     qdd = response(robot, q, epsilon + e.innovations(lam))
     return qdd, lam, L.matrix @ lam - wanted, L
@@ -298,7 +299,7 @@ def close_loops(
     def newton(q: Array, _: Real) -> tuple[Array, Array]:
         x = cut(robot, loops, q, still)
         e = Whitened(robot, q, x.frames, x.N)
-        step = response(robot, q, e.innovations(SemiPivot(e.gram).solve(-x.error)))
+        step = response(robot, q, e.innovations(PseudoInverse(e.gram).solve(-x.error)))
         largest = np.max(np.abs(lift(step)))
         return robot.integrate(q, step / np.maximum(1.0, largest)), largest
 
@@ -316,8 +317,9 @@ class CaptureSolution(NamedTuple):
     """(…, closures, 6) [N·m·s, N·s]: the impulse on frame a of each closure, in the axes of a."""
     well_posed: Scalar
     """(…) bool (1 or 0 inside programs and from kernels): whether the impulses are unique."""
-    pivot: Scalar
-    """(…): the smallest scaled pivot of L, at most 1; 0 where rows depend on each other."""
+    rcond: Scalar
+    """(…): the reciprocal condition number of L with scaled rows, estimated; at most 1, 0 where
+    rows depend on each other."""
 
 
 @program(static=("closures",), joint_space=True, verify=require_unique)
@@ -373,13 +375,13 @@ def capture(
     check_closures(robot, closures, Closure)
     x = cut(robot, closures, q, v)
     e = Whitened(robot, q, x.frames, x.N)
-    L = SemiPivot(e.gram)
+    L = PseudoInverse(e.gram)
     if restitution is None:
         lam = L.solve(-x.rate)
     else:
         lam = L.solve(-(1.0 + np.asanyarray(restitution)) * x.rate)
     after = np.asanyarray(v) + response(robot, q, e.innovations(lam))
-    return CaptureSolution(after, wrenches(x.forces(lam)), lift(L.regular), lift(L.smallest))
+    return CaptureSolution(after, wrenches(x.forces(lam)), lift(L.regular), lift(L.rcond))
 
 
 @program(static=("closures", "frames"), joint_space=True, verify=exists(2, LOCKED))
@@ -430,6 +432,8 @@ def effective_inertia(
     rows = np.zeros((6 * len(x.frames) + n, m + n), object)
     rows[:-n, :m], rows[-n:, m:] = x.N, np.eye(n)
     gram = Whitened(robot, q, (*x.frames, *names), rows).gram
-    pivot = SemiPivot(gram)
-    free = reduce(np.logical_and, pivot.regular_rows[m:])
-    return where(free, inverse_block(pivot, n), np.nan)
+    Upsilon, L = gram[m:, m:], PseudoInverse(gram[:m, :m])
+    held = np.stack([gram[m:, :m] @ L.solve(column) for column in gram[:m, m:].T], axis=1)
+    left = np.where(np.tri(n) > 0, Upsilon - held, (Upsilon - held).T)
+    free = PseudoInverse(left, np.diag(Upsilon)).regular
+    return where(free, inverse_block(Pivot(left), n), np.nan)

@@ -18,7 +18,7 @@ from phipsi.model.parts import INF
 from phipsi.operators import C, J, T
 from phipsi.operators.lowering.compute import compute
 from phipsi.programs import program
-from phipsi.spatial import Force, Pivot, SemiPivot, Transform
+from phipsi.spatial import Force, Pivot, PseudoInverse, SemiPivot, Transform
 from phipsi.typing import (
     Array,
     ConfigurationLike,
@@ -29,6 +29,9 @@ from phipsi.typing import (
     Scalar,
     ScalarLike,
 )
+
+SINGULAR = 1e-8
+"""Arms with a scaled pivot below this are solved together: alone they lose so many digits."""
 
 Freedoms = NDArray[np.intp]
 """The numbers of freedoms of the object, as indices of joint vectors."""
@@ -54,9 +57,9 @@ class GraspSolution(NamedTuple):
     """(…, m) [rad/s², m/s²]: as in `ClosedChainSolution`."""
     well_posed: Scalar
     """(…) bool: whether the forces are unique."""
-    pivot: Scalar
-    """(…): the smallest scaled pivot, of the arms one by one or of all closures together; at most
-    1, 0 where rows depend on each other."""
+    rcond: Scalar
+    """(…): the reciprocal condition number of L with scaled rows, estimated, of the arms one by one
+    or of all closures together; at most 1, 0 where rows depend on each other."""
 
 
 def _resolve_singular_arms(
@@ -152,18 +155,18 @@ def grasp_dynamics(
     own = _object_freedoms(robot, grasps)
     x = cut(robot, grasps, q, v)
     if together or not _separate(robot, grasps):
-        qdd, lam, residual, pivot = solved(robot, x, q, v, tau, external, stabilisation)
-        regular, smallest = lift(pivot.regular), lift(pivot.smallest)
+        qdd, lam, residual, L = solved(robot, x, q, v, tau, external, stabilisation)
+        regular, rcond = lift(L.regular), lift(L.rcond)
     else:
-        qdd, lam, residual, pivots = _by_arms(robot, own, x, q, v, tau, external, stabilisation)
-        smallest = np.min(lift(np.array([p.smallest for p in pivots], object)))
-        regular = np.min(lift(np.array([p.regular for p in pivots], object)))
+        qdd, lam, residual, arms = _by_arms(robot, own, x, q, v, tau, external, stabilisation)
+        rcond = np.min(lift(np.array([L.smallest for L in arms], object)))
+        regular = lift(rcond > SINGULAR)
     forces = x.forces(-lam)
     internal = wrenches(x.forces(_internal(robot, own, x, q, -lam)))
     loads = [_load(*each) for each in zip(grasps, x.across, forces, strict=True)]
     normal, slipping, separating = (np.array(column) for column in zip(*loads, strict=True))
     return GraspSolution(
-        qdd, wrenches(forces), internal, normal, slipping, separating, residual, regular, smallest
+        qdd, wrenches(forces), internal, normal, slipping, separating, residual, regular, rcond
     )
 
 
@@ -230,7 +233,7 @@ def _grasp_map(
 def _internal(robot: Robot, own: Freedoms, x: Cut, q: ConfigurationLike, lam: Rows) -> Rows:
     """λ − G⁺Gλ: λ less the smallest λ that has the same effect on the object."""
     G = _grasp_map(robot, own, x, q)
-    return lam - G.T @ SemiPivot(G @ G.T).solve(G @ lam)
+    return lam - G.T @ PseudoInverse(G @ G.T).solve(G @ lam)
 
 
 def _load(grasp: Grasp, X: Transform, force: Force) -> tuple[Array | Real, ...]:

@@ -4,7 +4,7 @@ Vectors are NumPy object arrays of scalars; symmetric blocks are symmetric by co
 """
 
 from phipsi.spatial.compliance import Compliance
-from phipsi.spatial.factor import Inverse, Pivot, SemiPivot, SingularError
+from phipsi.spatial.factor import Inverse, Pivot, PseudoInverse, SemiPivot, SingularError
 from phipsi.spatial.givens import Givens, Rotation
 from phipsi.spatial.hinge_map import ForceBasis, Gain, HingeMap, MotionBasis
 from phipsi.spatial.inertia import ArticulatedInertia, SpatialInertia
@@ -28,6 +28,7 @@ __all__ = [
     "MotionBasis",
     "NoRoot",
     "Pivot",
+    "PseudoInverse",
     "RigidMotion",
     "RootKind",
     "Rotation",

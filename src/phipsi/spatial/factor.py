@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import reduce
+from math import comb
 from operator import mul
 from typing import Annotated, Any, Generic, TypeVar
 
@@ -188,7 +189,7 @@ class SemiPivot(Pivot):
     __slots__ = ("delta", "floor", "regular_rows")
 
     def __init__(self, matrix: Annotated[Array, "n n"]) -> None:
-        self.floor = NOISE * reduce(np.maximum, _diagonal(matrix), 0.0)
+        self.floor = NOISE * reduce(_larger, _diagonal(matrix), 0.0)
         self.delta: list[Any] = []
         self.regular_rows: list[Any] = []
         """For each row whether it is linearly independent of the rows before it."""
@@ -219,6 +220,75 @@ class SemiPivot(Pivot):
         return reduce(np.logical_and, self.regular_rows, 1.0)
 
 
+SHIFT, FLOOR, ORDER = 1e-11, 1e-2, 4
+SERIES = tuple(float(comb(ORDER - 1 + j, j)) for j in range(ORDER))
+"""The coefficients 1, 4, 10, 20 of the maximally flat filter of order 4."""
+DEPENDENT, ROUNDS = 100.0 * SHIFT, 3
+"""Rows count as dependent below this reciprocal condition number, which is estimated by so many
+rounds of inverse iteration."""
+
+
+class PseudoInverse:
+    """A⁺ of a positive semidefinite A (m × m), smooth where its rank changes, without pivoting.
+
+    With S = diag(s), s_i the larger of A_ii and FLOOR times the largest diagonal entry, and
+    R = SHIFT (A + SHIFT S)⁻¹S, a proximal point iteration is summed up to a maximally flat filter:
+
+        A⁺ ≈ (I + 4R + 10R² + 20R³)(I − R)³(A + SHIFT S)⁻¹
+
+    An eigenvalue σ of S^−½AS^−½ is inverted with the relative error 35 (SHIFT/σ)⁴ where it is
+    larger than SHIFT, and counts for 35 (σ/SHIFT)⁴ where it is smaller: a row that depends on
+    others to within rounding, or to within the drift of a simulation, exerts nothing, whatever the
+    order of the rows. Structural zeros of A stay zeros of its factors. Of several solutions
+    of A x = b, `solve` gives the one with the least x*Sx. Double precision is assumed. Cost that of
+    factoring and of seven solves with the factors.
+
+    The iteration: Carpentier, Budhiraja & Mansard, Proximal and sparse resolution of constrained
+    dynamic equations, RSS 2021; the filter: Herrmann, IEEE Trans. Circuit Theory 18 (1971) 411.
+    """
+
+    __slots__ = ("matrix", "scale", "shifted")
+
+    def __init__(
+        self, matrix: Annotated[Array, "m m"], scale: Annotated[Array, "m"] | None = None
+    ) -> None:
+        given = _diagonal(matrix) if scale is None else scale
+        largest = reduce(_larger, given, 0.0)
+        floor = select(largest > 0.0, FLOOR * largest, 1.0)
+        self.matrix = matrix
+        self.scale = column([_larger(x, floor) for x in given])
+        self.shifted = Pivot(matrix + np.diag(SHIFT * self.scale))
+
+    def solve(self, x: Scalars) -> Annotated[Array, "m"]:
+        """A⁺ x."""
+        y = self.shifted.solve(x)
+        for _ in range(ORDER - 1):
+            y = y - self._damped(y)
+        total = SERIES[-1] * y
+        for coefficient in SERIES[-2::-1]:
+            total = coefficient * y + self._damped(total)
+        return total
+
+    def _damped(self, x: Annotated[Array, "m"]) -> Annotated[Array, "m"]:
+        """R x: nearly x along null vectors of A, nearly zero along the others."""
+        return self.shifted.solve(SHIFT * self.scale * x)
+
+    @property
+    def rcond(self) -> Real:
+        """An estimate of the smallest eigenvalue of S^−½AS^−½, a number in [0, 1] without units:
+        the reciprocal condition number of A with scaled rows; 0 if rows are dependent."""
+        x = column([np.cos(1.0 + 7.0 * i * i) for i in range(len(self.scale))])
+        for _ in range(ROUNDS):
+            x = self._damped(x)
+        found = sum(x * (self.matrix @ x), 0.0) / sum(x * self.scale * x, 0.0)
+        return select(found > DEPENDENT, _smaller(found, 1.0), 0.0)
+
+    @property
+    def regular(self) -> Real:
+        """Whether all rows are linearly independent of each other."""
+        return self.rcond > 0.0
+
+
 def _diagonal(matrix: Annotated[Array, "n n"]) -> Annotated[Array, "n"]:
     return np.diag(matrix)
 
@@ -226,6 +296,11 @@ def _diagonal(matrix: Annotated[Array, "n n"]) -> Annotated[Array, "n"]:
 def _smaller(a: Real, b: Real) -> Real:
     minimum: Any = np.minimum  # NumPy's stubs do not accept traced numbers
     return minimum(a, b)
+
+
+def _larger(a: Real, b: Real) -> Real:
+    maximum: Any = np.maximum
+    return maximum(a, b)
 
 
 class SingularError(ArithmeticError):
