@@ -29,6 +29,8 @@ from phipsi.typing import Array, ArrayLike, Vector3
 AXES = {0: None, 1: (0.0, 0.0, 1.0), 2: ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0))}
 """The default axes of the hinge of a loop, by their number."""
 NORMAL = rot.vector(0.0, 0.0, 1.0)
+TINY = 1e-12
+"""The size of a moment or force that counts as zero."""
 
 
 @dataclass(frozen=True)
@@ -222,9 +224,23 @@ class Loop(Closure):
         Motion
             [rotation vector; position] [rad, m], in the axes of `a`.
         """
-        if self._kind is None:
-            return super().error(X)
-        return super().error(self._kind.near(self, X).relative(X))
+        near = self._nearest(X) if self._kind is None else self._kind.near(self, X)
+        return super().error(near.relative(X))
+
+    def _nearest(self, X: Transform) -> Transform:
+        """Of a matrix `free`: the pose nearest to X in which the closure is closed.
+
+        Three directions of moments hold the attitude; two leave a turn about the direction n normal
+        to both; one, n, holds the turn about n. The position is free across the forces.
+        """
+        moments, forces = _directions(self._transmitted[:3]), _directions(self._transmitted[3:])
+        R = X.rotation if len(moments) < 2 else rot.identity()
+        if len(moments) in (1, 2):
+            n = moments[0] if len(moments) == 1 else rot.cross(*moments)
+            turn = rot.turned(n, *rot.turn_about(n, X.rotation))
+            R = turn if len(moments) == 2 else R @ turn.T
+        across = rot.identity() - sum((np.outer(f, f) for f in forces), np.zeros((3, 3)))
+        return Transform(R, R @ (across @ (R.T @ X.position)))
 
 
 @dataclass(frozen=True)
@@ -236,10 +252,13 @@ class Contact:
     normal towards the object."""
     meaning: str
     """A description."""
+    free: HingeName = "spherical"
+    """The hinge with the poses of the tip on the object that the contact allows. A soft finger
+    constrains the rate of the turn about the normal, but no pose."""
+    axis: tuple[float, float, float] | None = None
+    """The axis of that hinge."""
     pulls: bool = False
     """Whether the tip can also pull."""
-    steady: bool = True
-    """Whether the moments constrain the attitude, and not only its rate."""
     rolls: bool = False
     """Whether the tip is a ball that rolls on the object."""
 
@@ -249,13 +268,15 @@ ContactName = Literal["rigid", "point", "soft_finger", "line", "sliding_plane", 
 
 CONTACTS: Mapping[ContactName, Contact] = MappingProxyType(
     {
-        "rigid": Contact((0, 1, 2, 3, 4, 5), "a firm grip", pulls=True),
+        "rigid": Contact((0, 1, 2, 3, 4, 5), "a firm grip", "weld", pulls=True),
         "point": Contact((3, 4, 5), "a point with friction"),
-        "soft_finger": Contact(
-            (2, 3, 4, 5), "a point with friction that turns with the tip", steady=False
+        "soft_finger": Contact((2, 3, 4, 5), "a point with friction that turns with the tip"),
+        "line": Contact(
+            (1, 2, 3, 4, 5), "an edge along x with friction: hinges about it", "revolute", (1, 0, 0)
         ),
-        "line": Contact((1, 2, 3, 4, 5), "an edge along x with friction: hinges about it"),
-        "sliding_plane": Contact((0, 1, 5), "two faces that slide on each other"),
+        "sliding_plane": Contact(
+            (0, 1, 5), "two faces that slide on each other", "planar", (0, 0, 1)
+        ),
         "rolling": Contact((3, 4, 5), "a ball that rolls on a face", rolls=True),
     }
 )
@@ -320,6 +341,11 @@ class Grasp(Closure):
         """The number of forces that it transmits."""
         return len(self.kind.transmits)
 
+    @cached_property
+    def _joint(self) -> Loop:
+        """The loop that allows the same poses."""
+        return Loop(self.a, self.b, self.kind.free, self.kind.axis)
+
     def forces(self, X: Transform) -> tuple[Force, ...]:
         """The unit forces Q on the tip that the contact transmits.
 
@@ -381,9 +407,9 @@ class Grasp(Closure):
         return V.cross(Delta) - Motion(rot.zero(), rot.cross(Delta.angular, Delta.linear))
 
     def error(self, X: Transform) -> Motion:
-        """The closure error in the directions that are held.
+        """The closure error: X relative to the nearest pose that the contact allows.
 
-        For a rolling contact it is only the gap between the ball and the plane.
+        For a rolling contact it is the gap between the ball and the plane.
 
         Parameters
         ----------
@@ -396,8 +422,7 @@ class Grasp(Closure):
             [rotation vector; position] [rad, m], in the axes of `a`.
         """
         if not self.kind.rolls:
-            e = super().error(X)
-            return e if self.kind.steady else Motion(rot.zero(), e.linear)
+            return self._joint.error(X)
         return Motion(rot.zero(), (X.R.T @ NORMAL) * (X.position[2] - self.radius))
 
 
@@ -416,6 +441,12 @@ def _force_rows(where: str, given: object) -> _Rows:
     if np.linalg.matrix_rank(matrix) < matrix.shape[1]:
         raise ModelError(f"{where}: the columns of free depend on each other; leave some out")
     return _tupled(matrix)
+
+
+def _directions(rows: _Rows) -> list[Vector]:
+    """An orthonormal basis of the columns of three rows."""
+    basis, sizes, _ = np.linalg.svd(np.array(rows))
+    return [rot.scalars(u) for u, size in zip(basis.T, sizes, strict=False) if size > TINY]
 
 
 def _tupled(array: Array) -> tuple[Any, ...]:
