@@ -94,6 +94,7 @@ from phipsi.algorithms import momentum_matrix as momentum_matrix
 from phipsi.algorithms import operational_bias as operational_bias
 from phipsi.algorithms import operational_inertia as operational_inertia
 from phipsi.algorithms import operational_inertia_inverse as operational_inertia_inverse
+from phipsi.algorithms import passive_energy as passive_energy
 from phipsi.algorithms import passive_forces as passive_forces
 from phipsi.algorithms import passive_mass_inverse as passive_mass_inverse
 from phipsi.algorithms import passive_rates as passive_rates

@@ -58,6 +58,7 @@ from phipsi.algorithms.energy_momentum import (
     kinetic_energy,
     momentum,
     momentum_matrix,
+    passive_energy,
     potential_energy,
 )
 from phipsi.algorithms.grasps import (
@@ -217,6 +218,7 @@ __all__ = [
     "operational_bias",
     "operational_inertia",
     "operational_inertia_inverse",
+    "passive_energy",
     "passive_forces",
     "passive_mass_inverse",
     "passive_rates",

@@ -13,8 +13,9 @@ import numpy as np
 from phipsi.algorithms import forward_dynamics, hybrid_dynamics, passive_forces
 from phipsi.algorithms.constraints import solved
 from phipsi.algorithms.cut import check_closures, cut
+from phipsi.algorithms.newton_euler import stretched
 from phipsi.compile import lift, linalg, where
-from phipsi.model import Closure, Robot
+from phipsi.model import Closure, Hinge, Robot
 from phipsi.programs import program
 from phipsi.simulation.clock import Number, Seconds
 from phipsi.typing import (
@@ -189,24 +190,41 @@ class ControlledRobot:
 
     def softened(self, dt: Seconds, q: Configuration, v: JointVector) -> ControlledRobot:
         """The robot for a linearly implicit step h, whose springs and dampers act as they will at
-        its end, to first order: armature A + hB + h²K, force −B v − K(δ + h v)."""
+        its end, to first order: armature A + hB + h²S, force −B v − (dlog_u)*Kδ − hS v with the
+        stiffness S = (dlog_u)*K dlog_u."""
         if not self.plant.passive:
             return self
         robot = self.robot
+        u, _ = stretched(robot, q)
         play = 0.5 * robot.joint_data("backlash")
-        travel = robot.difference(robot.joint_data("rest"), q)
-        K = where(np.abs(travel) >= play, robot.joint_data("stiffness"), 0.0)
+        K = where(np.abs(u) >= play, robot.joint_data("stiffness"), 0.0)
         speed = robot.joint_data("friction_speed")
         rub = robot.joint_data("friction") / speed * (1.0 - np.tanh(v / speed) ** 2)
         B = robot.joint_data("damping") + rub
-        armature = robot.joint_data("armature") + dt * B + dt * dt * K
-        stiff = robot.with_parameters({f"armature:{h.name}": armature[h.v] for h in robot.hinges})
+
+        def stiffness(x: JointVector) -> JointVector:
+            """S x"""
+            return robot.difference_force(u, K * robot.difference_rate(u, x))
+
+        diagonal = robot.joint_data("armature") + dt * B
+        places = np.concatenate([np.arange(h.kind.nv) for h in robot.hinges])
+        S = [stiffness(np.where(places == i, 1.0, 0.0)) for i in range(max(places, default=-1) + 1)]
+
+        def stiffened(h: Hinge) -> Hinge:
+            """The hinge with the armature A + hB + h²S: a block where its coordinates do not add"""
+            columns = [dt * dt * column[h.v] for column in S[: h.kind.nv]]
+            if not h.kind.group:
+                own = [column[i] for i, column in enumerate(columns)]
+                return replace(h, armature=diagonal[h.v] + own)
+            return replace(h, armature=np.diag(diagonal[h.v]) + np.stack(columns, axis=1))
+
+        stiff = replace(robot, hinges=tuple(map(stiffened, robot.hinges)))
 
         def command(
             t: Seconds, q: Configuration, v: JointVector
         ) -> tuple[JointVector, ExternalForces | None]:
             tau, external = self.command(t, q, v)
-            return tau - dt * K * v, external
+            return tau - dt * stiffness(v), external
 
         return replace(self, robot=stiff, command=command)
 

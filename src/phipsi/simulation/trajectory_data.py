@@ -10,7 +10,14 @@ from typing import Annotated, Any, TypeVar
 
 import numpy as np
 
-from phipsi.algorithms import center_of_mass, frame_pose, kinetic_energy, momentum, potential_energy
+from phipsi.algorithms import (
+    center_of_mass,
+    frame_pose,
+    kinetic_energy,
+    momentum,
+    passive_energy,
+    potential_energy,
+)
 from phipsi.model import Robot
 from phipsi.typing import Array, ArrayLike
 
@@ -96,13 +103,9 @@ class TrajectoryData:
         """The energy of gravity, zero at the origin of the world, and of springs, ½ δ*Kδ,
         (…, N) [J]."""
         gravity = np.asarray(potential_energy(self.robot, self.q))
-        stiffness = self.robot.joint_data("stiffness")
-        if not self.passive or not stiffness.any():
+        if not self.passive or not self.robot.joint_data("stiffness").any():
             return gravity
-        travel = self.robot.difference(self.robot.joint_data("rest"), self.q)
-        play = 0.5 * self.robot.joint_data("backlash")
-        travel = travel - np.clip(travel, -play, play)
-        return gravity + 0.5 * (stiffness * travel**2).sum(-1)
+        return gravity + np.asarray(passive_energy(self.robot, self.q))
 
     @cached_property
     def energy(self) -> Annotated[Array, "samples"]:
