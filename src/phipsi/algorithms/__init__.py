@@ -116,6 +116,7 @@ from phipsi.algorithms.singularities import (
     dynamic_singularities,
     manipulability,
 )
+from phipsi.algorithms.springs import spring_energy, spring_forces
 from phipsi.algorithms.under_actuated import (
     DriftAccelerations,
     HybridSolution,
@@ -226,6 +227,8 @@ __all__ = [
     "potential_energy",
     "rebase",
     "regressor",
+    "spring_energy",
+    "spring_forces",
     "tip_force_accelerations",
     "total_rates",
     "velocities",

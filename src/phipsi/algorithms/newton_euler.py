@@ -172,10 +172,10 @@ def passive_forces(robot: Robot, q: ConfigurationLike, v: JointVectorLike) -> Jo
     """Joint forces of springs, dampers and friction: −(dlog_u)*K δ − B v − F tanh(v/v_s).
 
     u = log(rest⁻¹q) is the displacement from rest in velocity coordinates, and δ is u less the dead
-    band of the backlash. The springs are the gradient of their energy ½ δ*Kδ (`passive_energy`);
-    where the coordinates of a hinge add, (dlog_u)* = I. Springs of planar, spherical and free hinges
-    turn their body back on the shorter way: at half a turn from rest u changes its sign, and so does
-    their force. No algorithm adds these forces by itself: add them to `tau`. Cost O(N).
+    band of the backlash. The force of springs is the gradient of their energy ½ δ*Kδ
+    (`passive_energy`); (dlog_u)* = I where the coordinates of a hinge add. Springs of planar,
+    spherical and free hinges act on the shorter way back to rest: at half a turn their force jumps.
+    No algorithm adds these forces by itself: add them to `tau`. Cost O(N).
 
     Parameters
     ----------

@@ -62,9 +62,7 @@ def difference(
     return _each(robot, lambda h: h.kind.difference, "v", ("q0", q0, "q"), ("q1", q1, "q"))
 
 
-def difference_rate(
-    robot: RobotDescription, u: JointVectorLike, v: JointVectorLike
-) -> JointVector:
+def difference_rate(robot: RobotDescription, u: JointVectorLike, v: JointVectorLike) -> JointVector:
     """dlog_u v, (…, nv)."""
     return _each(robot, lambda h: group.difference_rate, "v", ("u", u, "v"), ("v", v, "v"))
 

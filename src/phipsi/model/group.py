@@ -1,4 +1,4 @@
-"""Lie brackets, coadjoint actions, derivatives of log and momenta of hinges whose coordinates form a Lie group.
+"""Brackets, coadjoint actions, derivatives of log and momenta of hinges on Lie groups.
 
 The columns of H* of such a hinge are constant, orthonormal and closed under the bracket. For hinges
 whose coordinates add, all functions are trivial.
