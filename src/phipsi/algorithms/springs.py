@@ -248,10 +248,11 @@ def softened_springs(
     """What a linearly implicit step h adds to `spring_forces`: joint forces, and rows whose inertia
     is added to the mass matrix.
 
-    At the end of the step the force along the line is −k(ℓ⁺ − ℓ₀) − cℓ̇⁺ with
-    ℓ̇⁺ = ℓ̇ + h(n*Jβ̇ + γ) and ℓ⁺ = ℓ + hℓ̇ + h²(n*Jβ̇ + γ/2), where γ is the part of ℓ̈ that is there
-    without joint accelerations. Across the line the stiffness is that of a tense string,
-    k(1 − ℓ₀/ℓ) where it is positive; a spring that pushes is taken to have none.
+    At the end of the step the force along the line is −k(ℓ⁺ − ℓ₀) − cℓ̇⁺ with ℓ⁺ = ℓ + h(ℓ̇ + hn*Jβ̇)
+    and ℓ̇⁺ = ℓ̇ + hn*Jβ̇ + γ, where γ is what ℓ̇ gains without joint accelerations. A part of it is
+    n*n⁺ n⁺*ḋ − n*ḋ of the line that turns from n to n⁺, the direction of d + hḋ: a form that is
+    bounded where ℓ is small. Across the line the stiffness is that of a tense string, k(1 − ℓ₀/ℓ)
+    where it is positive; a spring that pushes is taken to have none.
     """
     x = Springs(robot, springs, q, v)
     drift = compute(B(*x.frames).T @ phi.T @ a, robot, q, v).reshape(-1, 6)
@@ -266,11 +267,13 @@ def softened_springs(
         x_axis = zip(line.n, (1.0, 0.0, 0.0), strict=True)
         n = rot.vector(*(rot.select(apart, own, other) for own, other in x_axis))
         speed = rot.dot(n, rate)
-        gamma = rot.dot(n, x.between(line, bias))
-        gamma = gamma + (rot.dot(rate, rate) - speed * speed) * line.per_length
+        ahead = line.d + rot.scaled(h, rate)
+        square = rot.dot(ahead, ahead)
+        turned = rot.dot(n, ahead) * rot.dot(ahead, rate) / rot.select(square > 0.0, square, 1.0)
+        gain = h * rot.dot(n, x.between(line, bias)) + turned - speed
         slack = 1.0 - s.rest_length * line.per_length
         across = s.stiffness * rot.select(slack > 0.0, slack, 0.0)
-        along = h * s.stiffness * speed + (h * s.damping + 0.5 * h * h * s.stiffness) * gamma
+        along = h * s.stiffness * speed + s.damping * gain
         sideways = rate - rot.scaled(speed, n)
         pulls.append(-(rot.scaled(along, n) + rot.scaled(h * across, sideways)))
         soft = (h * s.damping + h * h * s.stiffness, h * h * across, h * h * across)
