@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-
 from scipy.linalg import expm, logm
 
 import phipsi as pp

@@ -1,4 +1,4 @@
-"""Springs between points, against MuJoCo's tendons, differences of their energy and dense algebra."""
+"""Springs between points, against MuJoCo's tendons and differences of their energy."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ MECHANISM = """
 </mujoco>"""
 TENDONS = """
   <tendon>
-    <spatial stiffness="40" damping="3" springlength=".4"><site site="tip"/><site site="hook"/></spatial>
+    <spatial stiffness="40" damping="3" springlength=".4">
+      <site site="tip"/><site site="hook"/>
+    </spatial>
     <spatial stiffness="25" springlength="0"><site site="anchor"/><site site="tip"/></spatial>
     <spatial damping="2"><site site="hook"/><site site="anchor"/></spatial>
   </tendon>"""

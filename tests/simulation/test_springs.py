@@ -1,5 +1,6 @@
 """Springs of hinges and springs between points in motion: conservation, stiff steps, gradients."""
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -64,7 +65,7 @@ def test_a_stiff_axis_leaves_the_soft_ones_free():
     ]
     turns = [robot.difference(robot.neutral(), end.q) for end in ends]
     assert all(np.abs(turn[:, 1]).max() < 1e-3 for turn in turns)
-    coarse, fine = (np.abs(a[-1] - b[-1]).max() for a, b in zip(turns, turns[1:], strict=False))
+    coarse, fine = (np.abs(a[-1] - b[-1]).max() for a, b in pairwise(turns))
     assert fine < 0.7 * coarse and coarse < 0.05
 
 
@@ -107,7 +108,8 @@ def test_a_linearly_implicit_step_has_the_stiffness_along_and_across_a_spring(re
     builder = pp.Builder("point", gravity=(0.0, 0.0, 0.0))
     builder.body("point", mass=2.0, inertia=(1.0, 1.0, 1.0))
     robot = builder.hinge("point", "free", "world", "point").build()
-    d, rate, h, k, c, m = np.array([0.3, 0.4, 1.2]), np.array([1.0, -2.0, 0.5]), 0.01, 1e5, 50.0, 2.0
+    d, rate = np.array([0.3, 0.4, 1.2]), np.array([1.0, -2.0, 0.5])
+    h, k, c, m = 0.01, 1e5, 50.0, 2.0
     n = d / 1.3
     across = k * (1.0 - rest_length / 1.3)
     K = across * np.eye(3) + (k - across) * np.outer(n, n)

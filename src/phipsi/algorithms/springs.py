@@ -9,6 +9,7 @@ import numpy as np
 
 from phipsi.algorithms.cut import Cut, Rows
 from phipsi.algorithms.kinematics import frame_of, posed
+from phipsi.compile import lift
 from phipsi.model import ModelError, Robot, Spring
 from phipsi.operators import B, J, a, beta, phi
 from phipsi.operators.lowering.compute import compute
@@ -24,7 +25,6 @@ from phipsi.typing import (
     JointVectorLike,
     Real,
     Scalar,
-    ScalarLike,
 )
 
 
@@ -210,7 +210,7 @@ def spring_energy(robot: Robot, springs: Sequence[Spring], q: ConfigurationLike)
         pressed = rot.select(line.per_length > 0.0, 0.0, rest * rest)
         square = rot.dot(line.stretch, line.stretch) + pressed
         total = total + 0.5 * line.spring.stiffness * square
-    return total
+    return lift(total)
 
 
 # ---- linearly implicit steps --------------------------------------------------------------------
@@ -225,7 +225,7 @@ class SoftRows(NamedTuple):
 
     def beside(self, x: Cut | None) -> tuple[Cut, Rows]:
         """Rows after those of closures, and the compliance of all: 0 of closures, 1 of others."""
-        m = self.N.shape[1]
+        m: int = self.N.shape[1]
         none = np.zeros(m, object)
         own = Cut(self.frames, (), [], [], self.N, none, none, none)
         if x is None:
@@ -243,7 +243,7 @@ def softened_springs(
     springs: Sequence[Spring],
     q: ConfigurationLike,
     v: JointVectorLike,
-    dt: ScalarLike,
+    dt: Scalar | float,
 ) -> tuple[JointVector, SoftRows]:
     """What a linearly implicit step h adds to `spring_forces`: joint forces, and rows whose inertia
     is added to the mass matrix.
@@ -260,7 +260,9 @@ def softened_springs(
     for name, row in zip(x.frames, drift, strict=True):
         V = x.V[name]
         bias[name] = Motion.of(row).linear + rot.cross(V.angular, V.linear)
-    h, pulls, columns = dt, list[Vector](), list[Array]()
+    h: Real = np.asarray(dt).item()
+    pulls: list[Vector] = []
+    columns: list[Array] = []
     for line in x.lines:
         s, rate = line.spring, x.rate(line)
         apart = line.per_length > 0.0
