@@ -153,10 +153,15 @@ def observe(
 
 @program(static=("loop",))
 def derivative(
-    robot: Robot, q: Configuration, v: JointVector, t: Seconds, dt: Seconds,
+    robot: Robot, y: Annotated[Array, "nq+nv"], t: Seconds, dt: Seconds,
     memory: Array | None = None, active: JointVector | None = None,
     locked: JointVector | None = None, parameters: Array | None = None, *, loop: ClosedLoop,
 ) -> Annotated[Array, "nq+nv"]:  # fmt: skip
-    """[q̇; v̇] of a closed loop, for integrators of other libraries."""
+    """ẏ = [q̇; v̇] of a closed loop in the state y = [q; v], for integrators of other libraries."""
+    q, v = y[: robot.nq], y[robot.nq :]
     system = controlled_robot(robot, loop, LoopInputs(dt, memory, active, locked, parameters))
     return np.concatenate([robot.flow(q, v), system.accelerate(t, q, v)])
+
+
+jacobian = derivative.derivative(wrt="y")
+"""∂ẏ/∂y of `derivative`, (nq + nv, nq + nv); quaternions count as four plain numbers."""

@@ -14,11 +14,12 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import MISSING, dataclass, fields
 from functools import cached_property
+from numbers import Real
 from typing import Literal, ParamSpec, SupportsIndex, TypedDict, TypeVar, get_type_hints
 
 from phipsi.model import Closure
 from phipsi.model.names import meant
-from phipsi.simulation.adaptive import ADAPTIVE, AdaptiveMethod
+from phipsi.simulation.adaptive import ADAPTIVE, AdaptiveMethod, Tolerances
 from phipsi.simulation.clock import Clock, Number, clock_of
 from phipsi.simulation.coordinates import COORDINATES, CoordinatesName
 from phipsi.simulation.methods import METHODS, FixedStepMethod
@@ -36,6 +37,8 @@ class SimulationKeywords(TypedDict, total=False):
 
     dt: Number
     method: MethodName
+    rtol: Number | None
+    atol: Number | None
     every: SupportsIndex
     coordinates: CoordinatesName
     passive: bool
@@ -58,6 +61,10 @@ class SimulationOptions:
     method
         A fixed-step method of `pp.simulation.METHODS`, or "dop853", "rk45", "radau" or "lsoda",
         which choose their own steps (SciPy).
+    rtol
+        Of these, the error of a step relative to the state; default 1e-10.
+    atol
+        Of these, the error of a step besides [units of the state]; default 1e-12.
     every
         Steps from one sample to the next.
     coordinates
@@ -78,6 +85,8 @@ class SimulationOptions:
     duration: Number
     dt: Number = 1e-3
     method: MethodName = "rk4"
+    rtol: Number | None = None
+    atol: Number | None = None
     every: SupportsIndex = 1
     coordinates: CoordinatesName = "minimal"
     passive: bool = True
@@ -87,7 +96,7 @@ class SimulationOptions:
     stabilisation: Number = 10.0
 
     def __post_init__(self) -> None:
-        _ = self.clock, self.plant  # both refuse values that are wrong
+        _ = self.clock, self.plant, self.tolerances  # each refuses values that are wrong
 
     @cached_property
     def clock(self) -> Clock:
@@ -100,6 +109,22 @@ class SimulationOptions:
         return plant_of(
             self.passive, self.limits, self.actuators, self.closures, self.stabilisation
         )
+
+    @cached_property
+    def tolerances(self) -> Tolerances:
+        """The errors that an adaptive method allows."""
+        given = {"relative": self.rtol, "absolute": self.atol}
+        for name, value in zip(("rtol", "atol"), given.values(), strict=True):
+            if value is None:
+                continue
+            if not isinstance(value, Real) or isinstance(value, bool):
+                raise TypeError(f"{name} is {value!r}, needs a number")
+            if self.method in METHODS:
+                raise ValueError(
+                    f"{name} is for methods that choose their own steps "
+                    f"({', '.join(ADAPTIVE)}); {self.method!r} has the step dt"
+                )
+        return Tolerances(**{name: float(x) for name, x in given.items() if x is not None})
 
     def check_method(self, closed: bool, locking: bool = False) -> None:
         """Refuse an unknown method or unknown coordinates, and those that cannot integrate a robot

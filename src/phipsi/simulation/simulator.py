@@ -14,6 +14,7 @@ from phipsi.model import Robot
 from phipsi.simulation.adaptive import ADAPTIVE, solve
 from phipsi.simulation.closed_loop import ClosedLoop, LoopInputs, advance, observe
 from phipsi.simulation.controller import BoundController, Controller, bind
+from phipsi.simulation.diverged import Diverged, advice
 from phipsi.simulation.events import Capture, Event, EventError, Failure, Phase
 from phipsi.simulation.methods import METHODS
 from phipsi.simulation.options import SimulationOptions
@@ -37,16 +38,6 @@ class Interrupted(KeyboardInterrupt):
 
     def __init__(self, trajectory: Trajectory) -> None:
         super().__init__(f"stopped at t = {trajectory.t[-1]:g} s")
-        self.trajectory = trajectory
-
-
-class Diverged(ArithmeticError):
-    """A motion is no longer finite; `trajectory` is the motion before."""
-
-    def __init__(self, trajectory: Trajectory, what: str) -> None:
-        super().__init__(
-            f"{what}; take a smaller dt, softer gains, or for stiff springs method='implicit'"
-        )
         self.trajectory = trajectory
 
 
@@ -135,7 +126,8 @@ class Simulator:
                 raise
             raise Interrupted(self._trajectory(segments, log, frames)) from None
         except FloatingPointError as error:
-            raise Diverged(self._trajectory(segments, log, frames), str(error)) from None
+            before = self._trajectory(segments, log, frames)
+            raise self._diverged(segments, before, str(error)) from None
         except EventError as error:
             error.trajectory = self._trajectory(segments, log, frames) if segments else None
             raise
@@ -143,8 +135,22 @@ class Simulator:
         if not good.all():
             bad = int(np.argmin(good))
             what = f"the motion is no longer finite at t = {whole.t[bad]:g} s"
-            raise Diverged(whole[: max(bad, 1)], what)
+            raise self._diverged(segments, whole[: max(bad, 1)], what)
         return whole
+
+    def _diverged(self, segments: list[Segment], before: Trajectory, what: str) -> Diverged:
+        """The error of a motion that was finite in the samples `before`."""
+        now = min(len(before), self.clock.samples)
+        segment = next(s for s in reversed(segments) if s.first <= max(now - 1, 0))
+        state = replace(
+            segment, first=now, q=before.q[..., -1:, :], v=before.v[..., -1:, :],
+            memory=None if segment.memory is None else segment.memory[..., :1, :],
+        )  # fmt: skip
+        plant, controlled = segment.phase.plant, self.controller is not None
+        broken = controlled and not np.isfinite(self._observed(state)["tau"]).all()
+        return Diverged(
+            before, what, advice(before, self.options, plant, controlled=controlled, broken=broken)
+        )
 
     def _spread(self, phase: Phase) -> tuple[Phase, Array | None]:
         """The phase and the memory, broadcast to the batch of state, memory and parameters."""
@@ -222,7 +228,8 @@ class Simulator:
         chunk = 1 if asked else min(_doubled(until - now), _doubled(CHUNK // size))
         if self.options.method in ADAPTIVE:
             loop, inputs = ClosedLoop(controller, phase.plant), self._inputs(phase, memory, values)
-            steps = solve(self.robot, loop, self.options.method, self.clock, phase, inputs)
+            how = self.options
+            steps = solve(self.robot, loop, how.method, self.clock, phase, inputs, how.tolerances)
             for first, q, v in steps(now, until, chunk):
                 yield Segment(phase, controller, values, first, q, v, _repeated(memory, q))
             return
