@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
 from types import MappingProxyType
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -25,6 +25,8 @@ STIFF = frozenset({"radau", "lsoda"})
 """Those for stiff motions, which take a Jacobian."""
 SMALLEST = 100 * float(np.finfo(float).eps)
 """The smallest relative tolerance that SciPy takes."""
+STUCK = 1000
+"""Evaluations in a row at one and the same time, after which an integrator does not go on."""
 
 Steps: TypeAlias = Callable[[int, int, int], Iterator[tuple[int, Array, Array]]]
 """(now, until, chunk) → the samples (now, until], `chunk` at a time: the number of the first one,
@@ -53,7 +55,7 @@ def solve(
 ) -> Steps:  # fmt: skip
     """The function that integrates one motion from the state of `phase` on."""
     try:
-        solve_ivp = import_module("scipy.integrate").solve_ivp  # SciPy has no types
+        integrator = getattr(import_module("scipy.integrate"), ADAPTIVE[method])  # has no types
     except ImportError:
         raise ImportError(
             f"method {method!r} needs SciPy: pip install 'phipsi[sim]', or use method='rk4'"
@@ -64,11 +66,15 @@ def solve(
         raise ValueError(f"method {method!r} takes no controller with a memory; use method='rk4'")
     nq = robot.nq
     lost = np.inf  # the time of the latest evaluation, where that was not finite
+    latest, repeated = np.inf, 0
 
     def rate(t: float, y: Array) -> Array:
         """ẏ. What is not finite becomes ∞: all four integrators then try a shorter step, while
-        LSODA would accept NaN."""
-        nonlocal lost
+        LSODA would accept NaN. LSODA has no shortest step."""
+        nonlocal lost, latest, repeated
+        latest, repeated = t, repeated + 1 if t == latest else 0
+        if repeated > STUCK:
+            raise FloatingPointError(f"{method} cannot go on from t = {t:g} s")
         found = np.asarray(derivative(robot, y, t, *inputs, loop=loop))
         finite = np.isfinite(found)
         lost = np.inf if finite.all() else t
@@ -82,7 +88,23 @@ def solve(
             raise FloatingPointError(f"the Jacobian of the motion is not finite at t = {t:g} s")
         return found
 
-    more = {"jac": slope} if method in STIFF else {}
+    more: dict[str, Any] = {"jac": slope} if method in STIFF else {}
+    more |= {"rtol": tolerances.relative, "atol": tolerances.absolute}
+
+    def states(y: Array, at: Array) -> Iterator[Array]:
+        """The states at the times at[1:], (n, nq + nv) for each step that passes some of them."""
+        solver = integrator(rate, at[0], y, at[-1], **more)
+        while solver.status == "running":
+            message = solver.step()
+            if solver.status == "failed" and np.isfinite(lost):
+                raise FloatingPointError(f"the motion is no longer finite at t = {lost:g} s")
+            if solver.status == "failed":
+                raise FloatingPointError(
+                    f"{method} cannot go on from t = {solver.t:g} s: {message}"
+                )
+            passed = at[(at > solver.t_old) & (at <= solver.t)]
+            if len(passed):
+                yield solver.dense_output()(passed).T
 
     def steps(now: int, until: int, chunk: int) -> Iterator[tuple[int, Array, Array]]:
         y = np.concatenate([phase.q, phase.v])
@@ -90,21 +112,19 @@ def solve(
             at = clock.time(np.arange(first, min(first + chunk, until) + 1))
             if not np.isfinite(rate(at[0], y)).all():  # no integrator can start there
                 raise FloatingPointError(f"the motion is no longer finite at t = {at[0]:g} s")
+            found, ended = [np.zeros((0, len(y)))], None
             with np.errstate(all="ignore"):
-                found = solve_ivp(
-                    rate, (at[0], at[-1]), y, ADAPTIVE[method], at,
-                    rtol=tolerances.relative, atol=tolerances.absolute, **more,
-                )  # fmt: skip
-            states: Array = found.y.T
-            q, v = np.split(states, [nq], axis=-1)
+                try:
+                    for part in states(y, at):
+                        found.append(part)
+                except FloatingPointError as error:
+                    ended = error
+            q, v = np.split(np.concatenate(found), [nq], axis=-1)
             q = robot.integrate(q, np.zeros(robot.nv))
-            if len(q) > 1:
-                yield first + 1, q[1:], v[1:]
-            if not found.success and np.isfinite(lost):
-                raise FloatingPointError(f"the motion is no longer finite at t = {lost:g} s")
-            if not found.success:
-                end = at[max(len(q) - 1, 0)]
-                raise FloatingPointError(f"{method} gave up after t = {end:g} s: {found.message}")
-            y = np.concatenate([q[-1], v[-1]])
+            if len(q):
+                yield first + 1, q, v
+                y = np.concatenate([q[-1], v[-1]])
+            if ended is not None:
+                raise ended
 
     return steps

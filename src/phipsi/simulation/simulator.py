@@ -31,6 +31,8 @@ MOST = 1 << 24
 """Numbers that a rollout records for one robot at most: its kernel keeps them all."""
 OPEN = 1e-6
 """The largest gap [rad, m] of closures at the start."""
+LARGE = 1e30
+"""Coordinates and rates beyond this are those of a motion that diverges already."""
 
 
 class Interrupted(KeyboardInterrupt):
@@ -147,9 +149,12 @@ class Simulator:
             memory=None if segment.memory is None else segment.memory[..., :1, :],
         )  # fmt: skip
         plant, controlled = segment.phase.plant, self.controller is not None
-        broken = controlled and not np.isfinite(self._observed(state)["tau"]).all()
+        small = np.abs(np.concatenate([state.q, state.v], axis=-1)).max() < LARGE
+        broken = controlled and small and not np.isfinite(self._observed(state)["tau"]).all()
         return Diverged(
-            before, what, advice(before, self.options, plant, controlled=controlled, broken=broken)
+            before,
+            what,
+            advice(before, self.options, plant, controlled=controlled, broken=bool(broken)),
         )
 
     def _spread(self, phase: Phase) -> tuple[Phase, Array | None]:
