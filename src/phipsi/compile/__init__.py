@@ -3,7 +3,7 @@
 Knows nothing of robots.
 """
 
-from phipsi.compile.arrays import Traced, is_traced, lift, where
+from phipsi.compile.arrays import Traced, is_traced, lift, where, zeros
 from phipsi.compile.backends import (
     BACKENDS,
     DTYPES,
@@ -54,4 +54,5 @@ __all__ = [
     "repeat",
     "tracing",
     "where",
+    "zeros",
 ]

@@ -221,7 +221,7 @@ class Simulation(Table):
     every: Annotated[int, whole(1, 1_000_000)] = int(SimulationOptions.every)
     coordinates: Annotated[CoordinatesName, choice(*COORDINATES)] = SimulationOptions.coordinates
     passive: Annotated[bool, flag] = SimulationOptions.passive
-    limits: Annotated[bool | Limits, stops] = SimulationOptions.limits
+    limits: Annotated[bool | Limits | None, stops] = SimulationOptions.limits
     actuators: Annotated[bool, flag] = SimulationOptions.actuators
     stabilisation: Annotated[float, number(0, unit="1/s")] = float(SimulationOptions.stabilisation)
     external: Annotated[dict[str, Vector] | None, named(numbers(6), 100)] = None

@@ -7,7 +7,7 @@ from phipsi.simulation.events import Capture, Change, Event, EventError, Failure
 from phipsi.simulation.methods import METHODS
 from phipsi.simulation.motion import StateHistory, motion
 from phipsi.simulation.options import MethodName, SimulationKeywords
-from phipsi.simulation.plant import Limits, limit_forces
+from phipsi.simulation.plant import Limits, LimitWarning, limit_forces
 from phipsi.simulation.simulate import rollout, simulate
 from phipsi.simulation.simulator import Interrupted
 from phipsi.simulation.trajectory import Sample, Trajectory
@@ -25,6 +25,7 @@ __all__ = [
     "EventError",
     "Failure",
     "Interrupted",
+    "LimitWarning",
     "Limits",
     "MethodName",
     "Release",

@@ -42,7 +42,7 @@ class SimulationKeywords(TypedDict, total=False):
     every: SupportsIndex
     coordinates: CoordinatesName
     passive: bool
-    limits: bool | Limits
+    limits: bool | Limits | None
     actuators: bool
     closures: Sequence[Closure]
     stabilisation: Number
@@ -73,7 +73,8 @@ class SimulationOptions:
     passive
         Whether springs, dampers and friction act.
     limits
-        Whether there are stops at joint limits: True, or `pp.Limits(…)` for stops of your own.
+        Stops at joint limits: True, or `pp.Limits(…)` for stops of your own. Default none, with a
+        `pp.LimitWarning` if a joint passes its limits; False: none, and no warning.
     actuators
         Whether motors are bounded by their efforts.
     closures
@@ -90,7 +91,7 @@ class SimulationOptions:
     every: SupportsIndex = 1
     coordinates: CoordinatesName = "minimal"
     passive: bool = True
-    limits: bool | Limits = False
+    limits: bool | Limits | None = None
     actuators: bool = True
     closures: Sequence[Closure] = ()
     stabilisation: Number = 10.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import ceil
@@ -18,6 +19,7 @@ from phipsi.simulation.diverged import Diverged, advice
 from phipsi.simulation.events import Capture, Event, EventError, Failure, Phase
 from phipsi.simulation.methods import METHODS
 from phipsi.simulation.options import SimulationOptions
+from phipsi.simulation.plant import LimitWarning, first_beyond
 from phipsi.simulation.segments import Segment, joined, merged, named
 from phipsi.simulation.start import events_in_order, start_phase
 from phipsi.simulation.trajectory import Trajectory
@@ -65,7 +67,7 @@ class Simulator:
         pending = events_in_order(self.robot, events)
         self._check(phase, pending)
         names = (frames,) if isinstance(frames, str) else tuple(frames)
-        return self._through(phase, pending, names, progress)
+        return self._within_limits(self._through(phase, pending, names, progress))
 
     def rollout(
         self, q0: ArrayLike, v0: ArrayLike | None, parameters: Mapping[str, Any] | None,
@@ -82,7 +84,15 @@ class Simulator:
                 f"rollout: {samples} samples of {numbers} numbers are too many for one kernel; "
                 f"pass every={every}, or use simulate"
             )
-        return self._at_once(phase, signals)
+        return self._within_limits(self._at_once(phase, signals))
+
+    def _within_limits(self, found: Trajectory) -> Trajectory:
+        """The motion, with a warning if it passes limits of joints and nothing was said of them."""
+        if self.options.limits is None:
+            beyond = first_beyond(self.robot, found.t, found.q)
+            if beyond is not None:
+                warnings.warn(beyond, LimitWarning, stacklevel=4)
+        return found
 
     def _check(self, phase: Phase, events: Sequence[Event]) -> None:
         """Refuse options, state and events that exclude each other, before anything is computed."""
