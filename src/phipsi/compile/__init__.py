@@ -17,7 +17,7 @@ from phipsi.compile.graph import Case, Graph, Instruction, LoopNode, MemoryPlace
 from phipsi.compile.kernel import Kernel, as_numbers
 from phipsi.compile.loops import LoopBuilder, array_of
 from phipsi.compile.node import Builder, Node, TraceError, current, tracing
-from phipsi.compile.repeat import repeat
+from phipsi.compile.repeat import Gathered, repeat
 from phipsi.compile.signature import ArraySpec, Structure
 from phipsi.compile.trace import Tracer
 
@@ -29,6 +29,7 @@ __all__ = [
     "Builder",
     "Case",
     "Dtype",
+    "Gathered",
     "Graph",
     "Instruction",
     "Kernel",

@@ -14,6 +14,7 @@ from phipsi.model import Robot
 from phipsi.simulation.clock import Clock
 from phipsi.simulation.closed_loop import ClosedLoop, LoopInputs, derivative, jacobian
 from phipsi.simulation.events import Phase
+from phipsi.simulation.sequences import Sequences
 from phipsi.typing import Array
 
 AdaptiveMethod = Literal["dop853", "rk45", "radau", "lsoda"]
@@ -51,7 +52,7 @@ class Tolerances:
 
 def solve(
     robot: Robot, loop: ClosedLoop, method: str, clock: Clock, phase: Phase, inputs: LoopInputs,
-    tolerances: Tolerances,
+    sequences: Sequences | None, tolerances: Tolerances,
 ) -> Steps:  # fmt: skip
     """The function that integrates one motion from the state of `phase` on."""
     try:
@@ -67,6 +68,14 @@ def solve(
     nq = robot.nq
     lost = np.inf  # the time of the latest evaluation, where that was not finite
     latest, repeated = np.inf, 0
+    row = 0  # of the sequences: the interval that is integrated
+
+    def now(t: float) -> LoopInputs:
+        """The inputs at a time."""
+        if sequences is None:
+            return inputs
+        part = t / (sequences.steps * clock.dt) - row
+        return inputs._replace(sequences=sequences.within(row, part))
 
     def rate(t: float, y: Array) -> Array:
         """ẏ. What is not finite becomes ∞: all four integrators then try a shorter step, while
@@ -75,7 +84,7 @@ def solve(
         latest, repeated = t, repeated + 1 if t == latest else 0
         if repeated > STUCK:
             raise FloatingPointError(f"{method} cannot go on from t = {t:g} s")
-        found = np.asarray(derivative(robot, y, t, *inputs, loop=loop))
+        found = np.asarray(derivative(robot, y, t, *now(t), loop=loop))
         finite = np.isfinite(found)
         lost = np.inf if finite.all() else t
         return np.where(finite, found, np.inf)
@@ -83,7 +92,7 @@ def solve(
     def slope(t: float, y: Array) -> Array:
         """∂ẏ/∂y. Differences would not do: SciPy lengthens their steps by ten, time and again, for
         a coordinate that the rates do not depend on, such as the angle of a spinning shaft."""
-        found = np.asarray(jacobian(robot, y, t, *inputs, loop=loop))
+        found = np.asarray(jacobian(robot, y, t, *now(t), loop=loop))
         if not np.isfinite(found).all():
             raise FloatingPointError(f"the Jacobian of the motion is not finite at t = {t:g} s")
         return found
@@ -93,6 +102,8 @@ def solve(
 
     def states(y: Array, at: Array) -> Iterator[Array]:
         """The states at the times at[1:], (n, nq + nv) for each step that passes some of them."""
+        if not np.isfinite(rate(at[0], y)).all():  # no integrator can start there
+            raise FloatingPointError(f"the motion is no longer finite at t = {at[0]:g} s")
         solver = integrator(rate, at[0], y, at[-1], **more)
         while solver.status == "running":
             message = solver.step()
@@ -106,16 +117,25 @@ def solve(
             if len(passed):
                 yield solver.dense_output()(passed).T
 
+    def pieces(y: Array, first: int) -> Iterator[Array]:
+        """The state at the sample after `first`, integrated from interval to interval of the
+        sequences: their values jump, or bend, in between."""
+        nonlocal row
+        each = 1 if sequences is None else clock.every // sequences.steps
+        for row in range(first * each, (first + 1) * each):
+            (*_, ends) = states(y, clock.time(np.array([row, row + 1])) / each)
+            y = ends[-1]
+        yield y[None]
+
     def steps(now: int, until: int, chunk: int) -> Iterator[tuple[int, Array, Array]]:
         y = np.concatenate([phase.q, phase.v])
+        chunk = chunk if sequences is None else 1
         for first in range(now, until, chunk):
             at = clock.time(np.arange(first, min(first + chunk, until) + 1))
-            if not np.isfinite(rate(at[0], y)).all():  # no integrator can start there
-                raise FloatingPointError(f"the motion is no longer finite at t = {at[0]:g} s")
             found, ended = [np.zeros((0, len(y)))], None
             with np.errstate(all="ignore"):
                 try:
-                    for part in states(y, at):
+                    for part in states(y, at) if sequences is None else pieces(y, first):
                         found.append(part)
                 except FloatingPointError as error:
                     ended = error

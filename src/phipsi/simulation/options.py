@@ -24,6 +24,7 @@ from phipsi.simulation.clock import Clock, Number, clock_of
 from phipsi.simulation.coordinates import COORDINATES, CoordinatesName
 from phipsi.simulation.methods import METHODS, FixedStepMethod
 from phipsi.simulation.plant import Limits, Plant, plant_of
+from phipsi.simulation.sequences import Interpolation, SequenceNames, interpolations
 
 MethodName = Literal[FixedStepMethod, AdaptiveMethod]
 """The methods of integration."""
@@ -46,6 +47,7 @@ class SimulationKeywords(TypedDict, total=False):
     actuators: bool
     closures: Sequence[Closure]
     stabilisation: Number
+    sequences: SequenceNames
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,6 +83,10 @@ class SimulationOptions:
         `pp.Loop`s and `pp.Grasp`s that hold.
     stabilisation
         The rate [1/s] at which errors of the closures decay.
+    sequences
+        Parameters of the controller that are given as sequences over time, with an axis of K rows
+        before their own: a name, names, or {name: "hold" or "linear"}. "hold": each row for the
+        K-th part of the duration; "linear": rows at K equidistant times from 0 to the duration.
     """
 
     duration: Number
@@ -95,9 +101,10 @@ class SimulationOptions:
     actuators: bool = True
     closures: Sequence[Closure] = ()
     stabilisation: Number = 10.0
+    sequences: SequenceNames = ()
 
     def __post_init__(self) -> None:
-        _ = self.clock, self.plant, self.tolerances  # each refuses values that are wrong
+        _ = self.clock, self.plant, self.tolerances, self.over_time  # each refuses wrong values
 
     @cached_property
     def clock(self) -> Clock:
@@ -110,6 +117,11 @@ class SimulationOptions:
         return plant_of(
             self.passive, self.limits, self.actuators, self.closures, self.stabilisation
         )
+
+    @cached_property
+    def over_time(self) -> dict[str, Interpolation]:
+        """The interpolation of each sequence."""
+        return interpolations(self.sequences)
 
     @cached_property
     def tolerances(self) -> Tolerances:
