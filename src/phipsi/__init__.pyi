@@ -142,8 +142,8 @@ from phipsi.simulation import EventError as EventError
 from phipsi.simulation import Failure as Failure
 from phipsi.simulation import Interrupted as Interrupted
 from phipsi.simulation import Limits as Limits
-from phipsi.simulation import LimitWarning as LimitWarning
 from phipsi.simulation import Release as Release
+from phipsi.simulation import SimulationWarning as SimulationWarning
 from phipsi.simulation import StateHistory as StateHistory
 from phipsi.simulation import Trajectory as Trajectory
 from phipsi.simulation import TrajectoryError as TrajectoryError
