@@ -69,6 +69,22 @@ def test_a_stiff_axis_leaves_the_soft_ones_free():
     assert fine < 0.7 * coarse and coarse < 0.05
 
 
+def test_a_hinge_that_is_locked_leaves_the_stiffness_of_the_others_a_block():
+    builder = pp.Builder("two").body("a", mass=1.0, com=(0, 0, -0.3), inertia=(0.1, 0.2, 0.3))
+    builder.body("b", mass=1.0, com=(0, 0, -0.3), inertia=(0.1, 0.2, 0.3))
+    builder.hinge("ball", "spherical", "world", "a", stiffness=(10.0, 500.0, 20.0))
+    builder.hinge("knee", "revolute", "a", "b", axis=(1, 0, 0), position=(0, 0, -0.5))
+    robot = builder.build()
+    how: dict[str, Any] = {"duration": 0.2, "events": [pp.Failure(0.1, "knee", "locked")]}
+    q, v = robot.integrate(robot.neutral(), [0.5, 0.3, 0.2, 0.4]), [0.1, 0.2, 0.3, 0.5]
+    exact = pp.simulate(robot, q, v, dt=1e-3, **how).q[-1]
+    errors = [
+        np.abs(pp.simulate(robot, q, v, dt=dt, method="implicit", **how).q[-1] - exact).max()
+        for dt in (1e-3, 5e-4)
+    ]
+    assert errors[0] / errors[1] == pytest.approx(2.0, abs=0.3) and errors[1] < 1e-2
+
+
 # ---- springs between points ---------------------------------------------------------------------
 
 
