@@ -51,10 +51,7 @@ def rerooted(robot: Robot, body: str) -> tuple[Robot, tuple[str, ...]]:
         return back[name] @ pose if name in back else pose
 
     builder = Builder(robot.name, gravity=robot.gravity).add(robot)
-    builder.bodies = [
-        replace(b, inertia=back[b.name].congruence(b.inertia)) if b.name in back else b
-        for b in builder.bodies
-    ]
+    builder.bodies = [b.seen_from(back[b.name]) if b.name in back else b for b in builder.bodies]
     for h in robot.hinges:
         builder.replace_hinge(h.name, placement=placed(h.parent, h.placement))
     builder.replace_hinge(way[0].name, **_free(way[0]), child=body)

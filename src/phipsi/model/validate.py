@@ -92,7 +92,7 @@ def names(
     """Check that every part has a name, and that names are unique."""
     untrusted.name("the robot", robot)
     for what, plural, items in (
-        ("body", "bodies", bodies),
+        ("body", "bodies", [*bodies, *(w for body in bodies for w in body.welded)]),
         ("hinge", "hinges", hinges),
         ("frame", "frames", frames),
     ):
