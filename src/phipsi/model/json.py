@@ -29,7 +29,7 @@ from phipsi.model import untrusted
 from phipsi.model.builder import RobotBuilder
 from phipsi.model.description import R, RobotDescription
 from phipsi.model.errors import ModelError
-from phipsi.model.hinges import KINDS
+from phipsi.model.hinges import KINDS, REVERSED
 from phipsi.model.parts import INF, Body, Frame, Hinge, Mimic, WeldedBody
 from phipsi.model.validate import NO_LIMIT, PER_V
 from phipsi.spatial import SpatialInertia, Transform
@@ -149,11 +149,12 @@ def _hinge_row(h: Hinge) -> dict[str, Any]:
 def _hinge(row: _Object) -> Hinge:
     """The hinge that a JSON object describes."""
     name, kind_name = row.name(), row.name("kind")
-    if kind_name not in KINDS:
+    kinds = {**KINDS, **REVERSED}
+    if kind_name not in kinds:
         raise ModelError(
-            f"{row.where}.kind is {untrusted.quoted(kind_name)}; known are {', '.join(KINDS)}"
+            f"{row.where}.kind is {untrusted.quoted(kind_name)}; known are {', '.join(kinds)}"
         )
-    kind = KINDS[kind_name]
+    kind = kinds[kind_name]
     parent, child = row.name("parent"), row.name("child")
     placement = row.placement()
     axes = tuple(
