@@ -125,3 +125,16 @@ def test_motions_are_those_of_the_other_base(kind: Any, method: Any) -> None:
     assert error < {1: 1e-3, 2: 1e-6, 4: 1e-11}[pp.simulation.METHODS[method].order]
     still = np.abs(other.robot.difference(found.q[0], found.q[-1])).max()
     assert still > 0.02
+
+
+def test_other_libraries_have_no_such_hinges() -> None:
+    robot = FLYERS[1]
+    words = "is reversed_spherical, "
+    for call in (
+        lambda: pp.interop.to_pinocchio_model(robot),
+        lambda: pp.interop.to_pinocchio(robot, robot.neutral()),
+        lambda: pp.interop.to_mujoco(robot, robot.neutral()),
+        lambda: pp.interop.to_mujoco_model(robot),
+    ):
+        with pytest.raises(pp.ModelError, match=words):
+            call()
