@@ -89,10 +89,7 @@ class InTrees(NamedTuple):
     def rows(self, result: Callable[[Forest], Array], per: Literal["nb", "nv"] = "nb") -> Array:
         """A result of both forests with one row for each body or freedom, each row from the forest
         of its tree."""
-        robot = self.free.robot
-        free = in_free_trees(robot)
-        if per == "nv":
-            free = np.repeat(free, [h.kind.nv for h in robot.hinges])
+        free = in_free_trees(self.free.robot, per)
         if free.all():
             return result(self.free)
         out = np.array(result(self.bound), object)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Annotated
+from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,12 +60,16 @@ def check_free(what: str, robot: Robot) -> None:
         raise ModelError(f"{what} is known only on a free base, but {found}")
 
 
-def in_free_trees(robot: Robot) -> Annotated[NDArray[np.bool_], "nb"]:
-    """For each body whether the base of its tree is free: six freedoms without armature."""
+def in_free_trees(
+    robot: Robot, per: Literal["nb", "nv"] = "nb"
+) -> Annotated[NDArray[np.bool_], "n"]:
+    """For each body or freedom whether the base of its tree is free: six freedoms without
+    armature."""
     found: list[bool] = []
     for h, p in zip(robot.hinges, robot.parents, strict=True):
         found.append(found[p] if p >= 0 else not _why_bound(h))
-    return np.array(found, bool)
+    free = np.array(found, bool)
+    return free if per == "nb" else np.repeat(free, [h.kind.nv for h in robot.hinges])
 
 
 def _why_bound(root: Hinge) -> str:
