@@ -150,7 +150,8 @@ class Hinge:
     name
         Its name.
     kind
-        The row of the table `phipsi.model.KINDS`.
+        The row of the table `phipsi.model.KINDS`; after `rebase` perhaps one of
+        `phipsi.model.hinges.REVERSED`.
     parent
         The name of a body, or "world".
     child
