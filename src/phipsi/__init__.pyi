@@ -129,6 +129,7 @@ from phipsi.model import ModelError as ModelError
 from phipsi.model import ModelWarning as ModelWarning
 from phipsi.model import Robot as Robot
 from phipsi.model import Spring as Spring
+from phipsi.model import WeldedBody as WeldedBody
 from phipsi.model import combine as combine
 from phipsi.model import robots as robots
 from phipsi.model.load import load as load

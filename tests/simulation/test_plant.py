@@ -132,7 +132,7 @@ def test_closures_that_contradict_each_other_are_a_warning():
     builder = pp.Builder("pendulum").body("rod", mass=1.0, com=(0, 0, -0.5), inertia=(1, 1, 1))
     builder.hinge("pin", "revolute", "world", "rod", axis=(0, 1, 0))
     builder.frame("tip", "rod", position=(0, 0, -1.0)).frame("hook", "world", position=(0, 0, -1.0))
-    robot, hook = builder.build(), [pp.Loop("tip", "hook", free=np.eye(6)[:, [3, 5]])]
+    robot, hook = builder.build(), [pp.Loop("hook", "tip", free=np.eye(6)[:, [3, 5]])]
     how: dict[str, Any] = {"duration": 0.1, "dt": 0.01, "stabilisation": 0.0, "closures": hook}
     with pytest.warns(pp.SimulationWarning, match=r"contradict each other at t = .*residual 4\.0"):
         motion = pp.simulate(robot, [0.0], [2.0], **how)
