@@ -10,6 +10,7 @@ import pytest
 import phipsi as pp
 from phipsi.operators.algebra.symbols import mass
 from phipsi.operators.dense import matrix, system
+from phipsi.spatial import rotation as rot
 from tests.agreement.peers import with_normal_z
 from tests.agreement.test_hinges import pin
 from tests.algorithms.test_base_invariant import flyer, seeds, ways
@@ -91,14 +92,14 @@ def test_no_operational_inertia_with_too_few_freedoms(kinds: tuple[str, ...]) ->
     """The rank of J decides at every depth."""
     robot = random_forest(2, 12, kinds=kinds, branching=False, massless=False)
     q, _ = robot.random_state(1, (20,))
-    found = np.isfinite(pp.operational_inertia(robot, q)).all(axis=(2, 3))
+    found = np.asarray(np.isfinite(pp.operational_inertia(robot, q)).all(axis=(2, 3)))
     for row, exist in zip(q, found, strict=True):
         J = (pp.jacobian(robot, row, b.name) for b in robot.bodies)
         assert exist.tolist() == [np.linalg.matrix_rank(j) == 6 for j in J]
 
 
 def test_a_planar_chain_never_has_an_operational_inertia() -> None:
-    tilted = pp.Transform.of(pp.spatial.rotation.from_rpy(0.3, 0.9, -0.4), (0.1, 0.2, 0.3))
+    tilted = pp.Transform.of(rot.from_rpy(0.3, 0.9, -0.4), (0.1, 0.2, 0.3))
     robot = pp.Builder("planar").add(pp.robots.planar_chain(25), placement=tilted).build()
     q, _ = robot.random_state(2, (20,))
     assert np.isnan(pp.operational_inertia(robot, q)).all()

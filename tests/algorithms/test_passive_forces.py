@@ -85,7 +85,7 @@ def displacement(robot: pp.Robot, q: np.ndarray) -> np.ndarray:
     if not h.kind.group:
         return q - rest
     first, second = (np.asarray(pp.frame_pose(robot, x, "body")) for x in (rest, q))
-    twist = logm(np.linalg.solve(first, second)).real
+    twist = np.real(np.asarray(logm(np.linalg.solve(first, second))))
     motion = np.array([twist[2, 1], twist[0, 2], twist[1, 0], *twist[:3, 3]])
     return np.array([c.array @ motion for c in h.kind.columns(h, q)], float)
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-import mujoco
+from typing import Any
+
 import numpy as np
 import pytest
 
 import phipsi as pp
+
+mujoco: Any = pytest.importorskip("mujoco")
 
 MECHANISM = """
 <mujoco>
@@ -101,14 +104,16 @@ def test_points_that_coincide_feel_no_force(rest_length: float) -> None:
 
 
 def test_what_is_no_spring_is_refused() -> None:
-    for name, value in (("stiffness", -1.0), ("damping", np.nan), ("rest_length", "long")):
+    numbers: dict[str, Any] = {"stiffness": -1.0, "damping": np.nan, "rest_length": "long"}
+    for name, value in numbers.items():
         with pytest.raises(pp.ModelError, match=f"{name} is .*, needs a finite number ≥ 0"):
             pp.Spring("a", "b", **{name: value})
-    for springs, error, words in (
+    wrong: list[tuple[Any, type[Exception], str]] = [
         (SPRINGS[0], TypeError, "needs a list"),
         ([3], TypeError, "needs pp.Spring"),
         ([pp.Spring("tip", "b")], pp.ModelError, "both fixed to 'b'"),
         ([pp.Spring("tip", "nail")], pp.ModelError, "nail"),
-    ):
+    ]
+    for springs, error, words in wrong:
         with pytest.raises(error, match=words):
             pp.spring_forces(ROBOT, springs, *ROBOT.random_state(0))

@@ -31,10 +31,10 @@ FREE_TREE = """
 def every_kind() -> pp.Robot:
     """A chain with one hinge of each kind."""
     builder, parent = pp.Builder("every"), "world"
-    for i, kind in enumerate(KINDS.values()):
+    for i, (name, kind) in enumerate(KINDS.items()):
         builder.body(f"b{i}", 1.0, (0.1, 0.2, 0.3), (0.1, 0.12, 0.15))
         axis = ((0.0, 0.0, 1.0), (1.0, 0.0, 0.0))[: kind.axes] if kind.axes else None
-        builder.hinge(kind.name, kind.name, parent, f"b{i}", axis=axis, position=(0.1, 0.0, 0.2))
+        builder.hinge(name, name, parent, f"b{i}", axis=axis, position=(0.1, 0.0, 0.2))
         parent = f"b{i}"
     return builder.build()
 

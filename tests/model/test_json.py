@@ -30,11 +30,12 @@ def robots(draw: st.DrawFn) -> pp.Robot:
     for i in range(count):
         m = draw(positive)
         builder.body(f"b{i}", m, draw(triples), np.diag(draw(st.tuples(*[st.floats(1, 1.9)] * 3))))
-        kind = KINDS[draw(st.sampled_from(sorted(KINDS)))]
+        name = draw(st.sampled_from(sorted(KINDS)))
+        kind = KINDS[name]
         parent = draw(st.sampled_from(["world", *(f"b{k}" for k in range(i))]))
         axis = ((0.6, 0.0, 0.8), (0.0, 1.0, 0.0))[: kind.axes] if kind.axes else None
         builder.hinge(
-            draw(names) + str(i), kind.name, parent, f"b{i}",
+            draw(names) + str(i), name, parent, f"b{i}",
             position=draw(triples), rpy=draw(triples), axis=axis, pitch=draw(numbers),
             lower=-draw(limits), upper=draw(limits), velocity=draw(limits), effort=draw(limits),
             armature=draw(positive), damping=draw(positive), stiffness=draw(positive),

@@ -11,6 +11,7 @@ import pytest
 import phipsi as pp
 from phipsi.model import KINDS
 from phipsi.model.hinges import REVERSED, HingeName
+from phipsi.model.json import to_json
 from phipsi.model.parts import PerCoordinate, PerFreedom
 from tests.agreement.test_hinges import pin
 from tests.zoo import MOVING, State, close, random_forest
@@ -249,7 +250,7 @@ def test_what_cannot_be_said_in_other_coordinates_keeps_its_own(
     assert back.kind is REVERSED[f"reversed_{kind}"]
     for name in (*get_args(PerFreedom), *get_args(PerCoordinate)):
         assert (getattr(back, name) == getattr(h, name)).all()
-    assert pp.load(pp.model.json.to_json(other)) == other
+    assert pp.load(to_json(other)) == other
     again = pp.rebase(other, "a").robot
     assert again.hinge("joint").kind is h.kind
     s = State(robot)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import phipsi as pp
-from phipsi.model.hinges import REVERSED
+from phipsi.model.hinges import KINDS, REVERSED
 from tests.algorithms import (
     test_curvature,
     test_diagonalized,
@@ -73,7 +73,7 @@ def test_the_forests_are_complete() -> None:
 
 
 @pytest.mark.parametrize("name", LAWS)
-def test_laws(name: str) -> None:
+def test_a_law(name: str) -> None:
     for robot in FLYERS if name in OF_FLYERS else FORESTS:
         LAWS[name](robot)
 
@@ -103,7 +103,7 @@ def test_base_invariant_dynamics(robot: pp.Robot) -> None:
 def test_motions_are_those_of_the_other_base(kind: Any, method: Any) -> None:
     """With unequal armature, springs and dampers both descriptions move alike, as far as the order
     of the method takes them."""
-    nv = pp.model.KINDS[kind].nv
+    nv = KINDS[kind].nv
     robot = (
         pp.Builder("pair", gravity=(0, 0, -1))
         .body("a", mass=2, com=(0.1, 0.2, 0), inertia=(0.3, 0.4, 0.5))

@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 import pickle
+from typing import Any
 
 import numpy as np
 import pytest
 
 import phipsi as pp
+from phipsi.model.json import to_json
 from phipsi.model.robot import from_json
+from phipsi.spatial import SpatialInertia
+from phipsi.spatial import rotation as rot
 from tests.agreement.test_hinges import pin
 from tests.zoo import State, close, random_builder, random_inertia
 
 pytestmark = pytest.mark.usefixtures("interpreted")
 
-PLACE = pp.Transform.of(pp.spatial.rotation.from_rpy(0.4, -0.7, 1.1), (0.1, -0.2, 0.3))
+PLACE = pp.Transform.of(rot.from_rpy(0.4, -0.7, 1.1), (0.1, -0.2, 0.3))
 
 
-def parameters(inertia: dict[str, object]) -> np.ndarray:
+def parameters(inertia: dict[str, Any]) -> np.ndarray:
     """The ten parameters of a body that a builder describes."""
     robot = pp.Builder("one").body("b", **inertia).hinge("h", "free", "world", "b").build()
     return robot.parameter("inertia:b")
 
 
-def loaded(inertia: dict[str, object] | None, seed: int = 3) -> pp.Robot:
+def loaded(inertia: dict[str, Any] | None, seed: int = 3) -> pp.Robot:
     """A random tree with an adapter on its last body and a payload on that; None: no payload."""
     rng = np.random.default_rng(seed)
     kinds = ("revolute", "prismatic", "spherical")
@@ -45,7 +49,7 @@ RNG = np.random.default_rng(5)
 HEAVY, LIGHT = random_inertia(RNG), random_inertia(RNG)
 
 
-def pinocchio_accelerations(inertia: dict[str, object], s: State) -> np.ndarray:
+def pinocchio_accelerations(inertia: dict[str, Any], s: State) -> np.ndarray:
     """Pinocchio's, with the payload appended to the robot without one."""
     bare = loaded(None)
     model = pp.interop.to_pinocchio_model(bare)
@@ -99,7 +103,7 @@ def test_a_body_and_what_is_welded_to_it_in_any_order() -> None:
     names = ("inertia:payload", "inertia:body3")
     carried = carrier(robot).welded[1]
     assert carried.name == "payload"
-    heavy = pp.spatial.SpatialInertia.of_parameters(parameters(HEAVY))
+    heavy = SpatialInertia.of_parameters(parameters(HEAVY))
     sum_ = whole - carried.carried.parameters + carried.placement.congruence(heavy).parameters
     expected = pp.mass_matrix(robot.with_parameters({"inertia:body3": sum_}), s.q)
     values = {"inertia:payload": parameters(HEAVY), "inertia:body3": whole}
@@ -113,7 +117,7 @@ def test_a_body_and_what_is_welded_to_it_in_any_order() -> None:
 def test_names_outlive_every_change() -> None:
     robot, given, s = loaded(LIGHT), parameters(HEAVY), State(loaded(LIGHT))
     heavy = loaded(HEAVY)
-    text = pp.model.json.to_json(robot)
+    text = to_json(robot)
     for same in (from_json(text), pickle.loads(pickle.dumps(robot)), robot.edit().build()):
         assert same == robot
         close(same.parameter("inertia:payload"), parameters(LIGHT))

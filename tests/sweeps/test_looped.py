@@ -37,6 +37,7 @@ PROGRAMS = {
     name: found for name in pp.__all__ if isinstance(found := getattr(pp, name), pp.Program)
     if name not in ELSEWHERE
 }  # fmt: skip
+SPRINGS = (pp.Spring("tool", "world", stiffness=10.0, damping=1.0, rest_length=0.2),)
 OPTIONS: dict[str, dict[str, tuple[Any, ...]]] = {
     "accelerations": {"reference": ("local", "world", "aligned"), "classical": (False, True)},
     "diagonal_coriolis": {"parts": (False, True), "normalized": (False, True)},
@@ -68,7 +69,7 @@ def arguments(program: pp.Program, s: State, options: dict[str, Any]) -> dict[st
     """Sample arguments by name; options without a default are frames."""
     known = {"q": s.q, "v": s.v, "a": s.a, "tau": s.tau, "x": s.w, "w": s.w, "frame": "tool",
              "forces": s.external, "impulses": s.external, "qdd": s.a,
-             "nu": s.v, "eps": s.tau, "active": s.active}  # fmt: skip
+             "nu": s.v, "eps": s.tau, "active": s.active, "springs": SPRINGS}  # fmt: skip
     return {name: known[name] for name in program.parameters if name in known} | options
 
 

@@ -83,7 +83,7 @@ def from_tree(root: Element, text: str, path: Path | None, *, strict: bool) -> R
         message = f"phipsi does not take over from this MJCF: {left_out}"
         if strict:
             raise ModelError(message)
-        warnings.warn(message, ModelWarning, stacklevel=3)
+        warnings.warn(message, ModelWarning, stacklevel=4)
     return _Reader(model, root.get("model") or "robot").robot(strict)
 
 

@@ -93,7 +93,7 @@ def from_tree(
     for message in _left_out(joints):
         if strict:
             raise ModelError(message)
-        warnings.warn(message, ModelWarning, stacklevel=3)
+        warnings.warn(message, ModelWarning, stacklevel=4)
     builder = Builder(root.get("name") or "robot")
     called = {WORLD: _RENAMED}
     if base == "free":
