@@ -19,12 +19,15 @@ FOUR_BARS = Problem(
     "N four-bars",
     "N + 1 upright cranks and N couplers between their tips, bars of 1 m and 1 kg, the tips moving "
     "at 1 m/s along x, gravity along −y, 10 s (IFToMM A02; N = 2 in Bayo & Avello 1994, N = 40 in "
-    "the library). 2N + 1 bodies, N cut joints of two rows. Where all bars lie flat, at every half "
-    "turn, the N loops leave N + 1 freedoms instead of one, and each four-bar could fold from "
+    "the library). 2N + 1 bodies, N cut joints of two rows each. Where all bars lie flat, at every "
+    "half turn, the loops leave N + 1 freedoms instead of one, and each four-bar could fold from "
     "parallelogram to antiparallelogram. Reference: the one freedom of parallel cranks, "
     "((N + 1)/3 + N) θ̈ = ((N + 1)/2 + N) g sin θ, θ from above, by SciPy (DOP853, tolerance "
-    "1e-13). Errors are the largest of all samples: of the first tip B₀, and of every tip relative "
-    "to B₀, which is not zero where a four-bar has left its branch.",
+    "1e-13). Errors are the largest of all samples: of the first tip B₀, and of the other tips "
+    "relative to it, which are large where a four-bar has left its branch. A stage of a step that "
+    "lies near a flat position multiplies the errors of the closures by its step over its "
+    "distance; `stabilisation=100.0` removes them before the next one. Adaptive methods come "
+    "nearer to these positions than the errors of the closures allow: fixed steps are right here.",
     ("B₀ [m]", "other tips [m]", "energy [J]"),
 )
 
@@ -43,7 +46,7 @@ def start(n: int) -> Start:
     in_plane = np.eye(6)[:, [3, 4]]
     loops = [pp.Loop(f"end{k}", f"B{k + 1}", free=in_plane) for k in range(n)]
     v = np.array([-1.0 if h.name.startswith("crank") else 1.0 for h in robot.hinges])
-    return Start(robot, np.zeros(robot.nq), v, None, {"closures": loops})
+    return Start(robot, np.zeros(robot.nq), v, None, {"closures": loops, "stabilisation": 100.0})
 
 
 def reference(n: int, t: Array) -> Array:
@@ -64,13 +67,8 @@ def compare(n: int, motion: pp.Trajectory) -> Errors:
     return dict(zip(FOUR_BARS.columns, errors))
 
 
-for n, method, dt, limits, quick in (
-    (2, "rk4", 1e-3, (1e-7, 1e-7, 1e-7), True),
-    (2, "dop853", 1e-2, (1e-7, 1e-7, 1e-7), False),
-    (20, "rk4", 1e-3, (1e-7, 1e-7, 1e-6), False),
-    (40, "rk4", 1e-3, (1e-7, 1e-7, 1e-6), False),
-):
+for n, limit, quick in ((2, 1e-8, True), (20, 1e-7, False), (40, 1e-6, False)):
     FOUR_BARS.run(
-        f"N = {n}", partial(start, n), partial(compare, n), limits,
-        quick=quick, method=method, dt=dt, duration=10.0,
+        f"N = {n}", partial(start, n), partial(compare, n), (limit, limit, limit),
+        quick=quick, method="rk4", dt=1e-3, duration=10.0,
     )  # fmt: skip
