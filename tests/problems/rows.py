@@ -10,10 +10,13 @@ from typing import Any
 import numpy as np
 
 import phipsi as pp
+from phipsi.simulation.adaptive import ADAPTIVE
 from phipsi.typing import Array
 
 Errors = dict[str, float]
-Compare = Callable[[pp.Trajectory], Errors]
+"""Errors by the names of their columns."""
+Compare = Callable[[pp.Trajectory], tuple[float, ...]]
+"""The errors of a motion, in the order of the columns."""
 
 
 @dataclass(frozen=True)
@@ -47,34 +50,38 @@ class Run:
     limits: Mapping[str, float]
     how: Mapping[str, Any]
     """Options of `simulate`: duration, dt and method among them."""
-    quick: bool
-    """Whether the tests run it too."""
+    tested: float
+    """How many seconds of it the tests run, too."""
 
     @property
     def id(self) -> str:
         """As pytest names it."""
-        return f"{self.problem} {self.name}, {self.how['method']}"
+        return f"{self.problem} {self.name}, {self.how['method']}, {self.how['dt']:g} s"
 
-    def errors(self) -> Errors:
-        """How far the motion is off, by the names of `limits`."""
-        return self.compare(self._motion(self.start()))
+    def errors(self, duration: float) -> Errors:
+        """How far the motion is off within `duration` [s], by the names of `limits`."""
+        return self._errors(self._motion(self.start(), duration))
 
     def measured(self) -> Measured:
-        """Errors and times; the time for tracing and compiling is what the first of two equal
-        simulations takes longer."""
-        start = self.start()
-        first, _ = _timed(lambda: self._motion(start))
-        second, motion = _timed(lambda: self._motion(start))
-        return Measured(self.compare(motion), max(0.0, first - second), second)
+        """Errors and times of the whole run. The time for tracing and compiling is what the first
+        of two equal simulations takes longer; adaptive methods need no more than two samples for
+        that, others compile all steps."""
+        start, whole = self.start(), self.how["duration"]
+        first = 2 * self.how["dt"] if self.how["method"] in ADAPTIVE else whole
+        seconds = [_timed(lambda: self._motion(start, first))[0] for _ in range(2)]
+        running, motion = _timed(lambda: self._motion(start, whole))
+        return Measured(self._errors(motion), max(0.0, seconds[0] - seconds[1]), running)
 
     def holds(self, errors: Errors) -> bool:
         """Are the errors within their limits?"""
         return all(errors[name] <= limit for name, limit in self.limits.items())
 
-    def _motion(self, start: Start) -> pp.Trajectory:
-        return pp.simulate(
-            start.robot, start.q, start.v, start.controller, **start.options, **self.how
-        )
+    def _errors(self, motion: pp.Trajectory) -> Errors:
+        return dict(zip(self.limits, self.compare(motion), strict=True))
+
+    def _motion(self, start: Start, duration: float) -> pp.Trajectory:
+        how = {**start.options, **self.how, "duration": duration}
+        return pp.simulate(start.robot, start.q, start.v, start.controller, **how)
 
 
 @dataclass
@@ -83,6 +90,7 @@ class Problem:
 
     name: str
     title: str
+    file: str
     text: str
     """What it is, its source, the model and the reference, as it stands on the page."""
     columns: tuple[str, ...]
@@ -96,12 +104,12 @@ class Problem:
         compare: Compare,
         limits: tuple[float, ...],
         *,
-        quick: bool = False,
+        tested: float = 0.0,
         **how: Any,
     ) -> None:
         """Add a simulation: `limits` are those of the columns, `how` the options of `simulate`."""
         bounds = dict(zip(self.columns, limits, strict=True))
-        self.runs.append(Run(self.name, name, start, compare, bounds, how, quick))
+        self.runs.append(Run(self.name, name, start, compare, bounds, how, tested))
 
 
 def largest(difference: Array) -> float:
