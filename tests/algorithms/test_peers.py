@@ -15,6 +15,7 @@ from tests.agreement.peers import (
     ConstrainedPinocchio,
     mujoco_accelerations,
 )
+from tests.algorithms.closures import Dense
 from tests.zoo import State, close, random_forest
 
 pytestmark = pytest.mark.usefixtures("interpreted")
@@ -243,6 +244,47 @@ def test_at_a_dead_point_the_row_says_so_and_a_single_state_is_refused() -> None
         assert np.isfinite(part).all()
     assert not moving.well_posed
     close(pp.closed_chain_dynamics(robot, PLANAR, alive, v, tau).qdd, found.qdd[1], 1e-12)
+
+
+@pytest.mark.parametrize("loops", [PLANAR, PIN], ids=["two rows", "five rows"])
+def test_near_a_dead_point_accelerations_and_forces_are_those_of_dense_algebra(loops: Any) -> None:
+    robot, _, _ = parallelogram()
+    s = State(robot)
+    s.external, s.v = 0 * s.external, np.array([1.0, -1.0, 1.0])
+    for away in 10.0 ** -np.arange(6.0):
+        s.q = away * s.v
+        found = pp.closed_chain_dynamics(robot, loops, s.q, s.v, s.tau, strict=False)
+        dense = Dense(robot, loops, s)
+        close(found.qdd, dense.qdd, 1e-16 / away**2 + 1e-12)
+        close(found.forces[0, [3, 5]], dense.forces[0][[3, 5]], 1e-16 / away**2 + 1e-10)
+        assert np.abs(found.residual).max() < 1e-12
+        assert found.well_posed == (loops is PLANAR)
+
+
+def test_arms_near_singularities_of_their_own_lose_no_digits() -> None:
+    builder = pp.Builder("two pumas").body("box", mass=3.0, inertia=(0.05, 0.06, 0.04))
+    builder.hinge("box", "free", "world", "box")
+    for i in "01":
+        place = Transform.of(position=(float(i), 0.3 * float(i), 0.0))
+        builder.add(pp.robots.puma560(), prefix=f"{i}/", placement=place)
+    robot = builder.build()
+    q, tau = State(robot, seed=4).q, State(robot, seed=4).tau
+    wrist = next(h for h in robot.hinges if h.child == robot.frame("0/tool").body).parent
+    bent = next(h for h in robot.hinges if h.child == wrist)
+    for angle in (1e-1, 1e-3, 1e-5, 1e-7):
+        q[bent.q] = angle
+        edited = robot.edit()
+        for i in "01":
+            X = np.linalg.inv(pp.frame_pose(robot, q, "box")) @ pp.frame_pose(robot, q, f"{i}/tool")
+            edited.frame(f"face{i}", "box", placement=Transform.of(X[:3, :3], X[:3, 3]))
+        holding = edited.build()
+        s = State(holding)
+        s.q, s.v, s.tau, s.external = q, 0 * tau, tau, 0 * s.external
+        grasps = [pp.Grasp(f"{i}/tool", f"face{i}") for i in "01"]
+        found = pp.grasp_dynamics(holding, grasps, s.q, s.v, s.tau)
+        close(found.qdd, Dense(holding, grasps, s).qdd, 1e-11)
+        alone = pp.grasp_dynamics.compile(holding, grasps=grasps)(s.q, s.v, s.tau)
+        assert bool(alone.well_posed) == (angle > 1e-2)
 
 
 def tilted(robot: pp.Robot, rpy: tuple[float, float, float]) -> pp.Robot:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose
 
 import phipsi as pp
 from phipsi.model import KINDS
+from phipsi.model.hinges import HingeName
 from phipsi.spatial import Motion, Transform
 from phipsi.spatial import rotation as rot
 from tests.each import each
@@ -20,7 +21,7 @@ ANGLES = (*np.linspace(-np.pi, np.pi, 25).tolist(), 3.1, -3.1, np.pi - 1e-7)
 COLUMNS = np.eye(6)
 CLOSURES: dict[str, tuple[Any, dict[str, Any]]] = {
     **{
-        kind: (pp.Loop("a", "b", free=kind, axis=axis), {})
+        kind: (pp.Loop("a", "b", free=cast("HingeName", kind), axis=axis), {})
         for kind, axis in (
             ("weld", None), ("revolute", SKEW), ("continuous", Y), ("prismatic", SKEW),
             ("cylindrical", SKEW), ("universal", (X, SKEW)), ("planar", SKEW), ("spherical", None),
@@ -52,7 +53,7 @@ def free_pose(closure: Any, joint: dict[str, Any], angle: float, rng: Any) -> Tr
     loop = pp.Loop("a", "b", **joint) if joint else closure
     if isinstance(loop, pp.Grasp) or not isinstance(loop.free, str):
         return Transform.identity()
-    kind = KINDS[loop.free]
+    kind = KINDS[cast("HingeName", loop.free)]
     q = rng.uniform(-1, 1, kind.nq)
     q[np.array(kind.angles, bool)] = angle if kind.angles else 0.0
     if kind.quaternion is not None:

@@ -698,16 +698,16 @@ def test_semidefinite_systems_are_solved_where_they_can_be(seed: int) -> None:
     pivot = SemiPivot(A.astype(object))
     x = np.array(pivot.solve(b.astype(object)), float)
     assert np.abs(A @ x - b).max() <= 1e-9 * np.abs(b).max()
-    assert not pivot.regular and pivot.smallest == 0.0
+    assert not pivot.regular and pivot.rcond == 0.0
     full = SemiPivot((A[:3, :3]).astype(object))
-    assert full.regular and full.smallest <= 1.0
+    assert full.regular and full.rcond <= 1.0
 
 
 def test_rows_that_are_rounding_alone_count_as_zero() -> None:
     E = np.array([[1.0, 1e-17], [0.0, 3e-17]])
     pivot = SemiPivot((E.T @ E).astype(object))
     assert not pivot.regular and pivot.inverse[1] == 0.0
-    assert SemiPivot(np.zeros((2, 2), object)).smallest == 0.0
+    assert SemiPivot(np.zeros((2, 2), object)).rcond == 0.0
 
 
 def smallest_solution(A: Any, b: Any) -> Any:

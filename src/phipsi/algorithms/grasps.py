@@ -30,8 +30,9 @@ from phipsi.typing import (
     ScalarLike,
 )
 
-SINGULAR = 1e-8
-"""Arms with a scaled pivot below this are solved together: alone they lose so many digits."""
+SINGULAR = 1e-6
+"""Arms with a reciprocal condition number below this are solved all at once: one by one they would
+lose more than six digits."""
 
 Freedoms = NDArray[np.intp]
 """The numbers of freedoms of the object, as indices of joint vectors."""
@@ -103,10 +104,10 @@ def grasp_dynamics(
         λ_a = L_a⁻¹(bias − e*D⁻¹ε − G_a*β̇_o)
         (𝓜_o + Σ G_a L_a⁻¹ G_a*) β̇_o = T − C + Σ G_a L_a⁻¹(bias − e*D⁻¹ε)
 
-    at a cost of O(N) + O(grasps). Other arms, and states in which an arm alone is singular, are
-    solved all at once, O(rows³). A kernel, or a call inside a program, cannot choose by the state:
-    there `well_posed` is 0 in such a state, unless `together=True`. A contact holds whatever its
-    force is: `separating` and `slipping` say where a real contact would not.
+    at a cost of O(N) + O(grasps). Other arms, and states in which an arm alone is singular or
+    nearly so, are solved all at once, O(rows³). A kernel, or a call inside a program, cannot choose
+    by the state: there `well_posed` is 0 in such a state, unless `together=True`. A contact holds
+    whatever its force is: `separating` and `slipping` say where a real contact would not.
 
     Parameters
     ----------
@@ -159,7 +160,7 @@ def grasp_dynamics(
         regular, rcond = lift(L.regular), lift(L.rcond)
     else:
         qdd, lam, residual, arms = _by_arms(robot, own, x, q, v, tau, external, stabilisation)
-        rcond = np.min(lift(np.array([L.smallest for L in arms], object)))
+        rcond = np.min(lift(np.array([L.rcond for L in arms], object)))
         regular = lift(rcond > SINGULAR)
     forces = x.forces(-lam)
     internal = wrenches(x.forces(_internal(robot, own, x, q, -lam)))

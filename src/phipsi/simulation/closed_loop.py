@@ -10,11 +10,11 @@ import numpy as np
 from phipsi.algorithms import grasp_dynamics
 from phipsi.algorithms.constraints import solved
 from phipsi.algorithms.cut import cut, wrenches
-from phipsi.compile import repeat
+from phipsi.compile import lift, repeat
 from phipsi.model import Grasp, Robot
 from phipsi.programs import program
 from phipsi.simulation.clock import Seconds
-from phipsi.simulation.controller import BoundController
+from phipsi.simulation.controller import RESIDUAL, BoundController
 from phipsi.simulation.coordinates import COORDINATES, CoordinatesName
 from phipsi.simulation.methods import METHODS, FixedStepMethod, State
 from phipsi.simulation.plant import ControlledRobot, Plant
@@ -128,7 +128,8 @@ def observe(
     """The forces of the motors and the signals in a state.
 
     Signals are what the controller returns besides, and the forces of closures (n, 6) on their
-    first frames; of grasps also the internal forces.
+    first frames, of grasps also the internal forces; "closure_residual" is the largest residual of
+    the closures [rad/s² or m/s²].
     """
     inputs = LoopInputs(dt, memory, active, locked, parameters)
     out = commanded(robot, loop, inputs, t, q, v)
@@ -143,11 +144,13 @@ def observe(
             held = grasp_dynamics(
                 robot, grasps, q, v, tau, external=external, stabilisation=rate, strict=False
             )
+            residual = held.residual
             out |= {"contact_forces": held.forces, "internal_forces": held.internal}
         else:
             x = cut(robot, closures, q, v)
-            lam = solved(robot, x, q, v, tau, external, rate)[1]
+            _, lam, residual, _ = solved(robot, x, q, v, tau, external, rate)
             out["closure_forces"] = wrenches(x.forces(lam))
+        out[RESIDUAL] = np.max(np.abs(lift(residual)))
     return out
 
 

@@ -75,10 +75,10 @@ class BoundController:
         if not isinstance(out.get("external", {}), Mapping):
             raise TypeError(f'the controller {name}: "external" needs to be {{frame: wrench}}')
         for key in set(out) - {"tau", "memory", "external"}:
-            if np.ndim(out[key]) > 1 or key in FORCES:
+            if np.ndim(out[key]) > 1 or key in (*FORCES, RESIDUAL):
                 raise TypeError(
                     f"the controller {name}: the signal {key!r} has shape {np.shape(out[key])}; it "
-                    f"needs a number or a vector, and no name of {', '.join(FORCES)}"
+                    f"needs a number or a vector, and no name of {', '.join((*FORCES, RESIDUAL))}"
                 )
         return out
 
@@ -95,7 +95,9 @@ class BoundController:
 
 
 FORCES = ("closure_forces", "contact_forces", "internal_forces")
-"""Signals that the simulation itself records of closures."""
+"""Signals that the simulation itself records of each closure."""
+RESIDUAL = "closure_residual"
+"""The signal of all closures together that the simulation records."""
 PUSH = "external:"
 """The prefix of parameters that are constant external forces; the name of a frame follows."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce
 from math import comb
@@ -173,6 +174,8 @@ class PartPivot(Pivot):
         return sum((np.log(select(p, d, 1.0)) for p, d in zip(self.p, self.d, strict=True)), 0.0)
 
 
+ROUNDS = 3
+"""Rounds of inverse iteration for a reciprocal condition number."""
 EPSILON, ROUNDINGS, NOISE = 2.0**-52, 100.0, 1e-20
 """A pivot counts as zero if it is below ROUNDINGS times the bound of its rounding error, which is
 relative to EPSILON, or below NOISE times the largest diagonal entry."""
@@ -205,14 +208,12 @@ class SemiPivot(Pivot):
         return select(regular, 1.0 / select(regular, d, 1.0), 0.0)
 
     @property
-    def smallest(self) -> Real:
-        """The smallest quotient of a pivot and its diagonal entry: a number in [0, 1] without
-        units, 0 if rows are linearly dependent."""
-        rows = zip(self.d, _diagonal(self.matrix), self.regular_rows, strict=True)
-        quotients = (
-            select(regular, d / select(regular, entry, 1.0), 0.0) for d, entry, regular in rows
-        )
-        return reduce(_smaller, quotients, 1.0)
+    def rcond(self) -> Real:
+        """The reciprocal condition number of A with rows scaled to a unit diagonal, estimated: a
+        number in [0, 1], 0 if rows are linearly dependent."""
+        scale = column([select(x > self.floor, x, 1.0) for x in _diagonal(self.matrix)])
+        found = _smallest_eigenvalue(self.matrix, scale, self.solve)
+        return select(self.regular, _smaller(found, 1.0), 0.0)
 
     @property
     def regular(self) -> Real:
@@ -223,9 +224,8 @@ class SemiPivot(Pivot):
 SHIFT, FLOOR, ORDER = 1e-11, 1e-2, 4
 SERIES = tuple(float(comb(ORDER - 1 + j, j)) for j in range(ORDER))
 """The coefficients 1, 4, 10, 20 of the maximally flat filter of order 4."""
-DEPENDENT, ROUNDS = 100.0 * SHIFT, 3
-"""Rows count as dependent below this reciprocal condition number, which is estimated by so many
-rounds of inverse iteration."""
+DEPENDENT = 100.0 * SHIFT
+"""The reciprocal condition number below which rows count as dependent."""
 
 
 class PseudoInverse:
@@ -277,16 +277,28 @@ class PseudoInverse:
     def rcond(self) -> Real:
         """An estimate of the smallest eigenvalue of S^−½AS^−½, a number in [0, 1] without units:
         the reciprocal condition number of A with scaled rows; 0 if rows are dependent."""
-        x = column([np.cos(1.0 + 7.0 * i * i) for i in range(len(self.scale))])
-        for _ in range(ROUNDS):
-            x = self._damped(x)
-        found = sum(x * (self.matrix @ x), 0.0) / sum(x * self.scale * x, 0.0)
+        solve = self.shifted.solve
+        found = _smallest_eigenvalue(self.matrix, self.scale, lambda x: solve(SHIFT * x))
         return select(found > DEPENDENT, _smaller(found, 1.0), 0.0)
 
     @property
     def regular(self) -> Real:
         """Whether all rows are linearly independent of each other."""
         return self.rcond > 0.0
+
+
+def _smallest_eigenvalue(
+    matrix: Annotated[Array, "n n"],
+    scale: Annotated[Array, "n"],
+    solve: Callable[[Annotated[Array, "n"]], Annotated[Array, "n"]],
+) -> Real:
+    """The smallest eigenvalue of S^−½AS^−½, S = diag(scale), by inverse iteration from a vector
+    that no robot has as a direction of its own; `solve` is A⁻¹ to within a factor and a shift."""
+    x = column([np.cos(1.0 + 7.0 * i * i) for i in range(len(scale))])
+    for _ in range(ROUNDS):
+        x = solve(scale * x)
+    size = sum(x * scale * x, 0.0)
+    return sum(x * (matrix @ x), 0.0) / select(size > 0.0, size, 1.0)
 
 
 def _diagonal(matrix: Annotated[Array, "n n"]) -> Annotated[Array, "n"]:
