@@ -261,6 +261,18 @@ def test_near_a_dead_point_accelerations_and_forces_are_those_of_dense_algebra(l
         assert found.well_posed == (loops is PLANAR)
 
 
+def test_closures_in_single_precision() -> None:
+    robot = pp.robots.four_bar()
+    q, v, _ = pp.close_loops(robot, PLANAR, *robot.random_state(0, (20,)))
+    tau = np.random.default_rng(0).normal(size=(20, 3))
+    single = [x.astype(np.float32) for x in (q, v, tau)]
+    for loops in (PLANAR, PIN):
+        exact = pp.closed_chain_dynamics(robot, loops, q, v, tau)
+        found = pp.closed_chain_dynamics.compile(robot, loops=loops, dtype="float32")(*single)
+        close(found.qdd, exact.qdd, 1e-6)
+        assert ((found.well_posed > 0) == exact.well_posed).all()
+
+
 def test_arms_near_singularities_of_their_own_lose_no_digits() -> None:
     builder = pp.Builder("two pumas").body("box", mass=3.0, inertia=(0.05, 0.06, 0.04))
     builder.hinge("box", "free", "world", "box")

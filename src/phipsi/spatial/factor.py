@@ -277,8 +277,7 @@ class PseudoInverse:
     def rcond(self) -> Real:
         """An estimate of the smallest eigenvalue of S^−½AS^−½, a number in [0, 1] without units:
         the reciprocal condition number of A with scaled rows; 0 if rows are dependent."""
-        solve = self.shifted.solve
-        found = _smallest_eigenvalue(self.matrix, self.scale, lambda x: solve(SHIFT * x))
+        found = _smallest_eigenvalue(self.matrix, self.scale, self.shifted.solve)
         return select(found > DEPENDENT, _smaller(found, 1.0), 0.0)
 
     @property
@@ -293,7 +292,7 @@ def _smallest_eigenvalue(
     solve: Callable[[Annotated[Array, "n"]], Annotated[Array, "n"]],
 ) -> Real:
     """The smallest eigenvalue of S^−½AS^−½, S = diag(scale), by inverse iteration from a vector
-    that no robot has as a direction of its own; `solve` is A⁻¹ to within a factor and a shift."""
+    that no robot has as a direction of its own; `solve` is A⁻¹ to within a shift."""
     x = column([np.cos(1.0 + 7.0 * i * i) for i in range(len(scale))])
     for _ in range(ROUNDS):
         x = solve(scale * x)
