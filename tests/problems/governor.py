@@ -27,7 +27,7 @@ GOVERNOR = Problem(
     "of 5 kg at their ends, and from the middle of each arm to the slider a spring of 8·10⁵ N/m "
     "with a damper of 4·10⁴ N·s/m in place of a coupler; shaft and arms 1 × 0.01 × 0.01 m, slider "
     "0.1 m wide, 3000 kg/m³; s = 0.5 m, α = 30°, 2π rad/s at the start, 10 s (IFToMM A05). Four "
-    "bodies, four hinges, a controller for the springs, whose fastest rate is 3·10⁴ 1/s. "
+    "bodies, four hinges, a controller for the springs, whose fastest rate is 8·10³ 1/s at the start. "
     "Reference: Lagrange's equations for α, s and the shaft, written by hand, by SciPy (DOP853, "
     "tolerance 1e-12). Errors are the largest of all samples. The dampers take energy, so that it "
     "is compared with the reference's.",
@@ -153,7 +153,7 @@ def _energy(y: Array) -> float:
 
 
 for method, dt, every, limits, tested in (
-    ("rk4", 5e-5, 20, (1e-10, 1e-10, 1e-8), 1.0),
+    ("rk4", 1e-4, 10, (1e-9, 1e-9, 1e-7), 1.0),
     ("dop853", 1e-3, 1, (1e-10, 1e-10, 1e-8), 0.0),
     ("radau", 1e-3, 1, (1e-10, 1e-9, 1e-7), 0.1),
 ):
