@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from textwrap import fill
 
 from phipsi.compile.native import host
 from phipsi.simulation.adaptive import ADAPTIVE
@@ -49,16 +50,17 @@ def masked(text: str) -> str:
 def _section(problem: Problem, measured: Mapping[str, Measured]) -> str:
     head = ("run", "method", "step", *problem.columns, "compiling", "running")
     rows = [_row(run, measured.get(run.id)) for run in problem.runs]
+    text = f"{problem.text} Model and reference are in"
     return f"""## {problem.name} {problem.title}
 
-{problem.text} The model and the reference are in
+{fill(text, 100, break_on_hyphens=False)}
 [`{problem.file}`](../tests/problems/{problem.file}).
 
 {_table(head, rows)}"""
 
 
 def _row(run: Run, found: Measured | None) -> tuple[str, ...]:
-    step = "chosen" if run.how["method"] in ADAPTIVE else f"{run.how['dt']:g} s"
+    step = "chosen" if run.how["method"] in ADAPTIVE else f"{1e3 * run.how['dt']:g} ms"
     errors = found.errors if found else dict.fromkeys(run.limits, 0.0)
     cells = (f"{errors[name]:.0e} (≤ {limit:.0e})" for name, limit in run.limits.items())
     times = (found.compiling, found.running) if found else (0.0, 0.0)

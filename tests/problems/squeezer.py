@@ -40,8 +40,8 @@ SQUEEZER = Problem(
     "Andrews' squeezer mechanism",
     "squeezer.py",
     "Seven bodies in a plane, three loops, a spring of 4530 N/m and a motor of 0.033 N·m, from "
-    "rest to t = 0.03 s, 2.5 turns of the crank (IFToMM A03; test set for IVP solvers of Bari, "
-    "chapter 9; Hairer & Wanner, Solving ODEs II, VII.7). Seven revolute hinges, which are the "
+    "rest to t = 0.03 s, 2.5 turns of the crank (IFToMM A03; test set for IVP solvers of Bari; "
+    "Hairer & Wanner, Solving ODEs II, VII.7). Seven revolute hinges, which are the "
     "coordinates of the publication, and three cut joints of two rows each. References: the "
     "published angles at 0.03 s, and the textbook's equations integrated by SciPy (DOP853, "
     "tolerance 1e-13). The published angles are off by 1.4e-9 rad themselves: SciPy at tolerances "
