@@ -94,6 +94,7 @@ from phipsi.algorithms import momentum_matrix as momentum_matrix
 from phipsi.algorithms import operational_bias as operational_bias
 from phipsi.algorithms import operational_inertia as operational_inertia
 from phipsi.algorithms import operational_inertia_inverse as operational_inertia_inverse
+from phipsi.algorithms import passive_energy as passive_energy
 from phipsi.algorithms import passive_forces as passive_forces
 from phipsi.algorithms import passive_mass_inverse as passive_mass_inverse
 from phipsi.algorithms import passive_rates as passive_rates
@@ -101,6 +102,8 @@ from phipsi.algorithms import poses as poses
 from phipsi.algorithms import potential_energy as potential_energy
 from phipsi.algorithms import rebase as rebase
 from phipsi.algorithms import regressor as regressor
+from phipsi.algorithms import spring_energy as spring_energy
+from phipsi.algorithms import spring_forces as spring_forces
 from phipsi.algorithms import tip_force_accelerations as tip_force_accelerations
 from phipsi.algorithms import total_rates as total_rates
 from phipsi.algorithms import velocities as velocities
@@ -124,6 +127,7 @@ from phipsi.model import Mimic as Mimic
 from phipsi.model import ModelError as ModelError
 from phipsi.model import ModelWarning as ModelWarning
 from phipsi.model import Robot as Robot
+from phipsi.model import Spring as Spring
 from phipsi.model import combine as combine
 from phipsi.model import robots as robots
 from phipsi.model.load import load as load

@@ -107,14 +107,16 @@ def test_a_free_base_that_is_put_somewhere_is_there_in_its_coordinates():
     np.testing.assert_allclose(q[:7], [2, 2, 3, 0, 0, 0, 1], atol=1e-12)
 
 
-def test_velocities_forces_and_limits():
+def test_velocities_forces_springs_and_limits():
     text = PENDULUM + "external = { tool = [0, 0, 0, 1, 0, 0] }\nlimits = { stiffness = 10 }\n"
+    text += "springs = [{ a = 'tool', b = 'world', stiffness = 20, rest_length = 0.3 }]\n"
     text += "[start.v]\njoint1 = 0.5\n[start.v_deg]\njoint2 = 90\n"
     scenario = read(text)
     np.testing.assert_allclose(scenario.start[1], [0.5, np.pi / 2])
     other = pp.simulate(
         pp.robots.double_pendulum(), [1.0, 0.0], [0.5, np.pi / 2], duration=0.1, dt=0.01,
         external={"tool": [0, 0, 0, 1, 0, 0]}, limits=pp.Limits(stiffness=10.0),
+        springs=[pp.Spring("tool", "world", stiffness=20.0, rest_length=0.3)],
     )  # fmt: skip
     same(scenario.run(), other)
 

@@ -58,6 +58,7 @@ from phipsi.algorithms.energy_momentum import (
     kinetic_energy,
     momentum,
     momentum_matrix,
+    passive_energy,
     potential_energy,
 )
 from phipsi.algorithms.grasps import (
@@ -115,6 +116,7 @@ from phipsi.algorithms.singularities import (
     dynamic_singularities,
     manipulability,
 )
+from phipsi.algorithms.springs import spring_energy, spring_forces
 from phipsi.algorithms.under_actuated import (
     DriftAccelerations,
     HybridSolution,
@@ -217,6 +219,7 @@ __all__ = [
     "operational_bias",
     "operational_inertia",
     "operational_inertia_inverse",
+    "passive_energy",
     "passive_forces",
     "passive_mass_inverse",
     "passive_rates",
@@ -224,6 +227,8 @@ __all__ = [
     "potential_energy",
     "rebase",
     "regressor",
+    "spring_energy",
+    "spring_forces",
     "tip_force_accelerations",
     "total_rates",
     "velocities",

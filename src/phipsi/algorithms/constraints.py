@@ -174,12 +174,16 @@ def solved(
     tau: JointVectorLike,
     external: ExternalForces | None,
     stabilisation: ScalarLike | None,
+    compliance: Rows | None = None,
 ) -> tuple[JointVector, Rows, Rows, PseudoInverse]:
-    """β̇, λ, the residual of Lλ = bias − e*D⁻¹ε, and L⁺."""
+    """β̇, λ, the residual of Lλ = bias − e*D⁻¹ε, and L⁺.
+
+    A row of compliance c yields to its force: L + c in place of L.
+    """
     epsilon = compute(W @ (T - C), robot, q, v, T=tau, external=external)
     e = Whitened(robot, q, x.frames, x.N)
     wanted = x.wanted(stabilisation) - e.against(epsilon)
-    L = PseudoInverse(e.gram)
+    L = PseudoInverse(e.gram if compliance is None else e.gram + np.diag(compliance))
     lam = L.solve(wanted)
     qdd = response(robot, q, epsilon + e.innovations(lam))
     return qdd, lam, L.matrix @ lam - wanted, L

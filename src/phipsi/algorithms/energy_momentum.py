@@ -8,6 +8,7 @@ import numpy as np
 
 from phipsi.algorithms.kinematics import center_of_mass, first_moment, moving, posed
 from phipsi.algorithms.mass_matrix import composite
+from phipsi.algorithms.newton_euler import stretched
 from phipsi.model import ModelError, Robot
 from phipsi.operators import A, M, V, beta
 from phipsi.operators.lowering.compute import compute
@@ -61,7 +62,7 @@ def kinetic_energy(robot: Robot, q: ConfigurationLike, v: JointVectorLike) -> Sc
 def potential_energy(robot: Robot, q: ConfigurationLike) -> Scalar:
     """The potential energy of gravity, −g · Σ m c, which is zero at the world origin.
 
-    The energy of springs is not included. Cost O(N).
+    The energy of springs is not included: see `passive_energy`. Cost O(N).
 
     Parameters
     ----------
@@ -83,6 +84,38 @@ def potential_energy(robot: Robot, q: ConfigurationLike) -> Scalar:
     -5.886
     """
     return -(rot.scalars(robot.gravity) @ first_moment(robot, q))
+
+
+@program
+def passive_energy(robot: Robot, q: ConfigurationLike) -> Scalar:
+    """The energy ½ δ*Kδ of the springs of hinges, whose forces are in `passive_forces`.
+
+    δ is the displacement from rest in velocity coordinates, less the dead band of the backlash. At
+    half a turn from rest the energy is continuous, except that of a free hinge with unequal
+    stiffness of translation. Cost O(N).
+
+    Parameters
+    ----------
+    robot
+        The robot.
+    q : (…, nq)
+        Configuration.
+
+    Returns
+    -------
+    (…)
+        Energy [J].
+
+    Examples
+    --------
+    >>> import phipsi as pp
+    >>> swing = pp.Builder("swing").body("bob", mass=1.0, com=(0, 0, -1))
+    >>> swing = swing.hinge("pivot", "revolute", "world", "bob", axis=(0, 1, 0), stiffness=8.0)
+    >>> float(pp.passive_energy(swing.build(), [0.5]))
+    1.0
+    """
+    _, travel = stretched(robot, q)
+    return 0.5 * np.sum(robot.joint_data("stiffness") * travel * travel)
 
 
 def world_momentum(k: Record) -> dict[str, Any]:

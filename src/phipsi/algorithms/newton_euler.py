@@ -160,11 +160,21 @@ def gravity_force(robot: Robot, q: ConfigurationLike) -> JointVector:
     return bias_force(robot, q, np.zeros(robot.nv))
 
 
+def stretched(robot: Robot, q: ConfigurationLike) -> tuple[JointVector, JointVector]:
+    """u = log(rest⁻¹q), and δ: u less the dead band of the backlash."""
+    u = robot.difference(robot.joint_data("rest"), q)
+    play = 0.5 * robot.joint_data("backlash")
+    return u, u - np.clip(u, -play, play)
+
+
 @program
 def passive_forces(robot: Robot, q: ConfigurationLike, v: JointVectorLike) -> JointVector:
-    """Joint forces of springs, dampers, friction and backlash: −K δ(q) − B v − F tanh(v/v_s).
+    """Joint forces of springs, dampers and friction: −(dlog_u)*K δ − B v − F tanh(v/v_s).
 
-    δ is the displacement from rest in velocity coordinates, less the dead band of the backlash.
+    u = log(rest⁻¹q) is the displacement from rest in velocity coordinates, and δ is u less the dead
+    band of the backlash. The force of springs is the gradient of their energy ½ δ*Kδ
+    (`passive_energy`); (dlog_u)* = I where the coordinates of a hinge add. Springs of planar,
+    spherical and free hinges act on the shorter way back to rest: at half a turn their force jumps.
     No algorithm adds these forces by itself: add them to `tau`. Cost O(N).
 
     Parameters
@@ -188,10 +198,8 @@ def passive_forces(robot: Robot, q: ConfigurationLike, v: JointVectorLike) -> Jo
     >>> pp.passive_forces(robot, [0.3, -0.5], [1.0, 2.0]) + 0.0  # no springs, no dampers
     array([0., 0.])
     """
-    travel = robot.difference(robot.joint_data("rest"), q)
-    play = 0.5 * robot.joint_data("backlash")
-    travel = travel - np.clip(travel, -play, play)
-    spring = robot.joint_data("stiffness") * travel
+    u, travel = stretched(robot, q)
+    spring = robot.difference_force(u, robot.joint_data("stiffness") * travel)
     damper = robot.joint_data("damping") * v
     friction = robot.joint_data("friction") * np.tanh(v / robot.joint_data("friction_speed"))
     return -(spring + damper + friction)

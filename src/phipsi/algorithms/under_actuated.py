@@ -24,7 +24,7 @@ from phipsi.model import Robot
 from phipsi.operators.lowering.steps import passive_riccati
 from phipsi.programs import program
 from phipsi.programs.arguments import are_names
-from phipsi.spatial import Force, Motion, MotionBasis, RigidMotion
+from phipsi.spatial import Force, Motion, MotionBasis, RigidMotion, armature_block
 from phipsi.spatial import rotation as rot
 from phipsi.sweeps import (
     Children,
@@ -101,7 +101,7 @@ def deliver(k: Record, parent: Record) -> dict[str, Any]:
     plus = k.phi.T @ parent.lam
     w = k.e + k.G_p.U.transpose_dot(plus)
     yielded = k.D_p.solve(k.tau - w)
-    held = w + k.D_p.others(yielded) + k.A * k.qdd
+    held = w + k.D_p.others(yielded) + armature_block(k.A) @ k.qdd
     return {"held": held, "yielded": yielded, "lam": plus + k.H.T @ yielded}
 
 

@@ -5,6 +5,7 @@ from phipsi.model.errors import ModelError, ModelWarning
 from phipsi.model.hinges import KINDS, HingeKind
 from phipsi.model.parts import Body, Frame, Hinge, Mimic
 from phipsi.model.robot import Builder, Robot, combine
+from phipsi.model.springs import Spring
 
 __all__ = [
     "CONTACTS",
@@ -22,5 +23,6 @@ __all__ = [
     "ModelError",
     "ModelWarning",
     "Robot",
+    "Spring",
     "combine",
 ]

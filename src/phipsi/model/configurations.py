@@ -62,6 +62,18 @@ def difference(
     return _each(robot, lambda h: h.kind.difference, "v", ("q0", q0, "q"), ("q1", q1, "q"))
 
 
+def difference_rate(robot: RobotDescription, u: JointVectorLike, v: JointVectorLike) -> JointVector:
+    """dlog_u v, (…, nv)."""
+    return _each(robot, lambda h: group.difference_rate, "v", ("u", u, "v"), ("v", v, "v"))
+
+
+def difference_force(
+    robot: RobotDescription, u: JointVectorLike, p: JointVectorLike
+) -> JointVector:
+    """(dlog_u)* p, (…, nv)."""
+    return _each(robot, lambda h: group.difference_force, "v", ("u", u, "v"), ("p", p, "v"))
+
+
 def flow(robot: RobotDescription, q: ConfigurationLike, v: JointVectorLike) -> Configuration:
     """q̇, (…, nq)."""
     return _each(robot, lambda h: h.kind.flow, "q", ("q", q, "q"), ("v", v, "v"))

@@ -1,4 +1,4 @@
-"""Lie brackets, coadjoint actions and momenta of hinges whose coordinates form a Lie group.
+"""Brackets, coadjoint actions, derivatives of log and momenta of hinges on Lie groups.
 
 The columns of H* of such a hinge are constant, orthonormal and closed under the bracket. For hinges
 whose coordinates add, all functions are trivial.
@@ -6,12 +6,14 @@ whose coordinates add, all functions are trivial.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated
 
 import numpy as np
 
 from phipsi.model.parts import Hinge
 from phipsi.spatial import Force, Motion
+from phipsi.spatial import rotation as rot
 from phipsi.spatial.rotation import Scalars
 from phipsi.typing import Array
 
@@ -29,6 +31,31 @@ def coadjoint(h: Hinge, u: Scalars, p: Scalars) -> Scalars:
     if not h.kind.group:
         return [0.0] * h.kind.nv
     return _components(h, -_motion(h, u).cross_force(_force(h, p)).array)
+
+
+def difference_rate(h: Hinge, u: Scalars, x: Scalars) -> Scalars:
+    """The rate of the displacement u = log(q0⁻¹q) where the hinge moves with x: dlog_u x."""
+    return _dlog(h, u, x, bracket)
+
+
+def difference_force(h: Hinge, u: Scalars, p: Scalars) -> Scalars:
+    """(dlog_u)* p: the joint force of a force p on the displacement u, p·u̇ = ((dlog_u)* p)·v."""
+    return _dlog(h, u, p, coadjoint)
+
+
+def _dlog(
+    h: Hinge, u: Scalars, x: Scalars, ad: Callable[[Hinge, Scalars, Scalars], Scalars]
+) -> Scalars:
+    """x + ad_u x/2 + a ad_u² x + b ad_u⁴ x: dlog of `ad`, or its adjoint."""
+    if not h.kind.group:
+        return x
+    turn = _motion(h, u).angular
+    a, b = rot.log_rate_factors(turn[0] * turn[0] + turn[1] * turn[1] + turn[2] * turn[2])
+    once = ad(h, u, x)
+    twice = ad(h, u, once)
+    fourth = ad(h, u, ad(h, u, twice))
+    terms = zip(x, once, twice, fourth, strict=True)
+    return [i + 0.5 * j + a * k + b * m for i, j, k, m in terms]
 
 
 def inboard(h: Hinge, q: Scalars, p: Scalars) -> Scalars:

@@ -119,6 +119,45 @@ class Robot(RobotDescription):
         """
         return configurations.difference(self, q0, q1)
 
+    def difference_rate(self, u: JointVectorLike, v: JointVectorLike) -> JointVector:
+        """The rate of u = difference(q0, q) where the joints move with v: dlog_u v.
+
+        It is v for hinges whose coordinates add. May be called inside programs.
+
+        Parameters
+        ----------
+        u : (…, nv)
+            Displacements, whose rotations are less than a turn.
+        v : (…, nv)
+            Joint velocities [rad/s or m/s].
+
+        Returns
+        -------
+        (…, nv)
+            The rates of u.
+        """
+        return configurations.difference_rate(self, u, v)
+
+    def difference_force(self, u: JointVectorLike, p: JointVectorLike) -> JointVector:
+        """The joint forces of forces p on u = difference(q0, q): (dlog_u)* p.
+
+        Their power is that of p, ((dlog_u)* p)·v = p·u̇. So −(dlog_u)* ∂V/∂u are the joint forces of
+        an energy V(u). May be called inside programs.
+
+        Parameters
+        ----------
+        u : (…, nv)
+            Displacements, whose rotations are less than a turn.
+        p : (…, nv)
+            Forces on the displacements [N·m or N].
+
+        Returns
+        -------
+        (…, nv)
+            Joint forces [N·m or N].
+        """
+        return configurations.difference_force(self, u, p)
+
     def flow(self, q: ConfigurationLike, v: JointVectorLike) -> Configuration:
         """The time derivative q̇ of the coordinates for given joint velocities.
 

@@ -323,6 +323,9 @@ class Scenario:
             known_frame(self.robot, name, self.output.where / "frames" / k)
         for name in self.simulation.external or {}:
             known_frame(self.robot, name, self.simulation.where / "external" / name)
+        for k, spring in enumerate(self.simulation.springs):
+            for key, name in (("a", spring.a), ("b", spring.b)):
+                known_frame(self.robot, name, self.simulation.where / "springs" / k / key)
         for event in self.document.events:
             self._check_event(event)
         start = self.document.start

@@ -24,7 +24,7 @@ from typing import Annotated, Any, Literal, TypeAlias, get_args
 
 from phipsi.algorithms.inverse_kinematics.problem import ROWS, RowsName
 from phipsi.control.composition import PathKind
-from phipsi.model import KINDS, Closure, robots
+from phipsi.model import KINDS, Closure, Spring, robots
 from phipsi.model.constraints import CONTACTS, ContactName
 from phipsi.model.hinges import HingeName
 from phipsi.scenarios.pose_spec import HINGES, POSE, VECTOR, Coordinates, PoseSpec
@@ -209,6 +209,23 @@ def stops(value: TomlValue, at: At) -> bool | Limits:
 
 
 @dataclass(frozen=True, kw_only=True)
+class SpringTable(Table):
+    """A spring between points, as `pp.Spring`."""
+
+    a: Annotated[str, text]
+    b: Annotated[str, text]
+    stiffness: Annotated[float, number(0)] = 0.0
+    damping: Annotated[float, number(0)] = 0.0
+    rest_length: Annotated[float, number(0)] = 0.0
+
+
+def spring(value: TomlValue, at: At) -> Spring:
+    """A table."""
+    given = read(SpringTable, value, at)
+    return Spring(given.a, given.b, given.stiffness, given.damping, given.rest_length)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Simulation(Table):
     """`SimulationOptions` as keys, but for closures, which have tables of their own; and forces on
     frames that are constant, as `external` of `pp.simulate`."""
@@ -222,6 +239,7 @@ class Simulation(Table):
     limits: Annotated[bool | Limits, stops] = SimulationOptions.limits
     actuators: Annotated[bool, flag] = SimulationOptions.actuators
     stabilisation: Annotated[float, number(0, unit="1/s")] = float(SimulationOptions.stabilisation)
+    springs: Annotated[tuple[Spring, ...], many(spring)] = ()
     external: Annotated[dict[str, Vector] | None, named(numbers(6), 100)] = None
 
     def options(self, closures: tuple[Closure, ...]) -> SimulationOptions:

@@ -2,7 +2,7 @@
 
 An `.npz` is a zip of plain arrays, uncompressed: t, q, v, tau, dt, event_times, `frame.NAME`,
 `signal.NAME`, and as UTF-8 bytes `robot`, in phipsi's own JSON, and `about`, JSON with names,
-units, method and the sentences of events.
+units, method, springs and the sentences of events.
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ import os
 import stat
 import zipfile
 from collections.abc import Mapping
+from dataclasses import astuple
 from math import prod
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 import numpy as np
 
-from phipsi.model import ModelError, Robot
+from phipsi.model import ModelError, Robot, Spring
 from phipsi.model.files import atomic
 from phipsi.model.json import to_json
 from phipsi.model.robot import from_json
@@ -94,6 +95,7 @@ def _write_npz(x: TrajectoryData, file: BinaryIO) -> None:
         "phipsi_trajectory": VERSION,
         "method": x.method,
         "passive": x.passive,
+        "springs": [astuple(spring) for spring in x.springs],
         "frames": list(x.frames),
         "signals": list(x.signals),
         "units": dict(x.units),
@@ -133,6 +135,7 @@ def _read_npz(file: BinaryIO, robot: Robot | None, make: type[T]) -> T:
         method=str(about.get("method")),
         dt=float(dt),
         passive=bool(about.get("passive")),
+        springs=_springs(about.get("springs", [])),
     )
 
 
@@ -192,6 +195,14 @@ def _words(about: Mapping[str, Any], key: str) -> list[str]:
     if len(texts) < len(listed):
         raise TrajectoryError(f"its list of {key} is {quoted(about.get(key))}, needs texts")
     return texts
+
+
+def _springs(rows: object) -> tuple[Spring, ...]:
+    """The springs in the JSON of a file."""
+    try:
+        return tuple(Spring(*row) for row in cast("list[Any]", rows))
+    except (TypeError, ModelError):
+        raise TrajectoryError(f"its springs are {quoted(rows)}, which are none") from None
 
 
 def _text(arrays: dict[str, Array], name: str) -> str:

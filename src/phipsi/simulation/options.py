@@ -16,7 +16,7 @@ from dataclasses import MISSING, dataclass, fields
 from functools import cached_property
 from typing import Literal, ParamSpec, SupportsIndex, TypedDict, TypeVar, get_type_hints
 
-from phipsi.model import Closure
+from phipsi.model import Closure, Spring
 from phipsi.model.names import meant
 from phipsi.simulation.adaptive import ADAPTIVE, AdaptiveMethod
 from phipsi.simulation.clock import Clock, Number, clock_of
@@ -43,6 +43,7 @@ class SimulationKeywords(TypedDict, total=False):
     actuators: bool
     closures: Sequence[Closure]
     stabilisation: Number
+    springs: Sequence[Spring]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,6 +74,8 @@ class SimulationOptions:
         `pp.Loop`s and `pp.Grasp`s that hold.
     stabilisation
         The rate [1/s] at which errors of the closures decay.
+    springs
+        `pp.Spring`s between points of two bodies, or of a body and the world, that act.
     """
 
     duration: Number
@@ -85,6 +88,7 @@ class SimulationOptions:
     actuators: bool = True
     closures: Sequence[Closure] = ()
     stabilisation: Number = 10.0
+    springs: Sequence[Spring] = ()
 
     def __post_init__(self) -> None:
         _ = self.clock, self.plant  # both refuse values that are wrong
@@ -98,8 +102,9 @@ class SimulationOptions:
     def plant(self) -> Plant:
         """Forces and constraints besides the controller's, as they are at the start."""
         return plant_of(
-            self.passive, self.limits, self.actuators, self.closures, self.stabilisation
-        )
+            self.passive, self.limits, self.actuators, self.closures, self.stabilisation,
+            self.springs,
+        )  # fmt: skip
 
     def check_method(self, closed: bool, locking: bool = False) -> None:
         """Refuse an unknown method or unknown coordinates, and those that cannot integrate a robot
@@ -119,6 +124,11 @@ class SimulationOptions:
             raise ValueError(f"method {method!r} takes no closures; use 'rk4'")
         if (closed or locking) and not minimal:
             raise ValueError(f"{coordinates} coordinates take no closures and no locked hinges")
+        if locking and self.springs and method == "implicit":
+            raise ValueError(
+                "method 'implicit' takes no springs where a hinge becomes locked; use 'rk4', or "
+                "lock it in the model, robot.locked([name], q)"
+            )
 
     def check_fixed_steps(self, function: str) -> None:
         """Refuse adaptive methods on behalf of `function`, which compiles all steps at once."""

@@ -10,11 +10,18 @@ from typing import TypeAlias
 
 import numpy as np
 
-from phipsi.algorithms import forward_dynamics, hybrid_dynamics, passive_forces
+from phipsi.algorithms import (
+    forward_dynamics,
+    hybrid_dynamics,
+    passive_forces,
+    spring_forces,
+)
 from phipsi.algorithms.constraints import solved
 from phipsi.algorithms.cut import check_closures, cut
+from phipsi.algorithms.newton_euler import stretched
+from phipsi.algorithms.springs import SoftRows, check_springs, softened_springs
 from phipsi.compile import lift, linalg, where
-from phipsi.model import Closure, Robot
+from phipsi.model import Closure, Hinge, Robot, Spring
 from phipsi.programs import program
 from phipsi.simulation.clock import Number, Seconds
 from phipsi.typing import (
@@ -120,11 +127,13 @@ class Plant:
     closures: tuple[Closure, ...] = ()
     stabilisation: float = 0.0
     """The rate at which errors of the closures decay [1/s]."""
+    springs: tuple[Spring, ...] = ()
 
     def check(self, robot: Robot, locking: bool) -> None:
         """Refuse closures that the robot cannot have; `locking`: some hinge becomes locked."""
         if not isfinite(self.stabilisation) or self.stabilisation < 0:
             raise ValueError(f"stabilisation is {self.stabilisation}, needs a number ≥ 0 [1/s]")
+        check_springs(robot, self.springs)
         if self.closures:
             check_closures(robot, self.closures, Closure)
             if locking:
@@ -145,16 +154,22 @@ class Plant:
     def loads(self, robot: Robot, q: Configuration, v: JointVector) -> JointVector:
         """The joint forces of springs, dampers, friction and stops."""
         own = passive_forces(robot, q, v) if self.passive else np.zeros(robot.nv)
+        if self.springs:
+            own = own + spring_forces(robot, self.springs, q, v)
         return own if self.limits is None else own + self.limits.forces(robot, q, v)
 
     def accelerate(
         self, robot: Robot, q: Configuration, v: JointVector, tau: JointVector,
-        external: ExternalForces | None, locked: JointVector | None,
+        external: ExternalForces | None, locked: JointVector | None, soft: SoftRows | None = None,
     ) -> JointVector:  # fmt: skip
-        """β̇ under joint forces tau and external forces; zero where locked."""
-        if self.closures:
-            x = cut(robot, self.closures, q, v)
-            return solved(robot, x, q, v, tau, external, self.stabilisation)[0]
+        """β̇ under joint forces tau and external forces; zero where locked. The inertia of `soft` is
+        added to the mass matrix."""
+        x = cut(robot, self.closures, q, v) if self.closures else None
+        compliance = None
+        if soft is not None:
+            x, compliance = soft.beside(x)
+        if x is not None:
+            return solved(robot, x, q, v, tau, external, self.stabilisation, compliance)[0]
         if locked is not None:
             still = np.zeros(robot.nv)
             return hybrid_dynamics(robot, q, v, tau, still, locked, external=external).qdd
@@ -175,6 +190,8 @@ class ControlledRobot:
     plant: Plant
     command: Command
     locked: JointVector | None = None
+    soft: SoftRows | None = None
+    """Springs between points that a linearly implicit step sees."""
 
     def forces(
         self, t: Seconds, q: Configuration, v: JointVector
@@ -185,30 +202,55 @@ class ControlledRobot:
 
     def accelerate(self, t: Seconds, q: Configuration, v: JointVector) -> JointVector:
         """β̇ in the state (q, v)."""
-        return self.plant.accelerate(self.robot, q, v, *self.forces(t, q, v), self.locked)
+        tau, external = self.forces(t, q, v)
+        return self.plant.accelerate(self.robot, q, v, tau, external, self.locked, self.soft)
 
     def softened(self, dt: Seconds, q: Configuration, v: JointVector) -> ControlledRobot:
-        """The robot for a linearly implicit step h, whose springs and dampers act as they will at
-        its end, to first order: armature A + hB + h²K, force −B v − K(δ + h v)."""
-        if not self.plant.passive:
-            return self
+        """The robot for a linearly implicit step, whose springs, dampers and friction act as they
+        will at its end, to first order."""
+        system = self._soft_hinges(dt, q, v) if self.plant.passive else self
+        if not self.plant.springs:
+            return system
+        more, soft = softened_springs(self.robot, self.plant.springs, q, v, dt)
+        return replace(system._pushed(more), soft=soft)
+
+    def _soft_hinges(self, dt: Seconds, q: Configuration, v: JointVector) -> ControlledRobot:
+        """Armature A + hB + h²S, force −B v − (dlog_u)*Kδ − hS v with the stiffness
+        S = (dlog_u)*K dlog_u, a block for each hinge."""
         robot = self.robot
+        u, _ = stretched(robot, q)
         play = 0.5 * robot.joint_data("backlash")
-        travel = robot.difference(robot.joint_data("rest"), q)
-        K = where(np.abs(travel) >= play, robot.joint_data("stiffness"), 0.0)
+        K = where(np.abs(u) >= play, robot.joint_data("stiffness"), 0.0)
         speed = robot.joint_data("friction_speed")
         rub = robot.joint_data("friction") / speed * (1.0 - np.tanh(v / speed) ** 2)
-        B = robot.joint_data("damping") + rub
-        armature = robot.joint_data("armature") + dt * B + dt * dt * K
-        stiff = robot.with_parameters({f"armature:{h.name}": armature[h.v] for h in robot.hinges})
+        diagonal = robot.joint_data("armature") + dt * (robot.joint_data("damping") + rub)
+
+        def stiffness(x: JointVector) -> JointVector:
+            """S x"""
+            return robot.difference_force(u, K * robot.difference_rate(u, x))
+
+        place = [i for h in robot.hinges for i in range(h.kind.nv)]
+        columns = [stiffness(np.equal(place, i) * 1.0) for i in range(max(place, default=-1) + 1)]
+
+        def stiffened(h: Hinge) -> Hinge:
+            S = [dt * dt * column[h.v] for column in columns[: h.kind.nv]]
+            if h.kind.group:
+                return replace(h, armature=np.diag(diagonal[h.v]) + np.stack(S, axis=1))
+            return replace(h, armature=diagonal[h.v] + [column[i] for i, column in enumerate(S)])
+
+        stiff = replace(robot, hinges=tuple(map(stiffened, robot.hinges)))
+        return replace(self._pushed(-dt * stiffness(v)), robot=stiff)
+
+    def _pushed(self, more: JointVector) -> ControlledRobot:
+        """The robot with further joint forces."""
 
         def command(
             t: Seconds, q: Configuration, v: JointVector
         ) -> tuple[JointVector, ExternalForces | None]:
             tau, external = self.command(t, q, v)
-            return tau - dt * K * v, external
+            return tau + more, external
 
-        return replace(self, robot=stiff, command=command)
+        return replace(self, command=command)
 
 
 def plant_of(
@@ -217,13 +259,16 @@ def plant_of(
     actuators: bool,
     closures: Sequence[Closure],
     stabilisation: Number,
+    springs: Sequence[Spring],
 ) -> Plant:
     """The plant of these options, which are checked."""
     if not isinstance(limits, (bool, Limits)):
         raise TypeError(f"limits is {limits!r}, needs True, False or pp.Limits(...)")
     if isinstance(closures, Closure):
         raise TypeError("closures is one closure, needs a list of them")
+    if isinstance(springs, Spring):
+        raise TypeError("springs is one spring, needs a list of them")
     if not isinstance(stabilisation, Real):
         raise TypeError(f"stabilisation is {stabilisation!r}, needs a number ≥ 0 [1/s]")
     stops = Limits() if limits is True else (limits or None)
-    return Plant(passive, stops, actuators, tuple(closures), float(stabilisation))
+    return Plant(passive, stops, actuators, tuple(closures), float(stabilisation), tuple(springs))

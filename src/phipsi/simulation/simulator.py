@@ -276,7 +276,7 @@ class Simulator:
         tau = observed.pop("tau", np.broadcast_to(np.nan, v.shape))
         return Trajectory(
             self.robot, t, q, v, tau, signals=observed, method=self.options.method,
-            dt=self.clock.dt, passive=phase.plant.passive,
+            dt=self.clock.dt, passive=phase.plant.passive, springs=phase.plant.springs,
         )  # fmt: skip
 
     # ---- results -------------------------------------------------------------------------------
@@ -306,6 +306,7 @@ class Simulator:
         return Trajectory(
             self.robot, t, q, v, signals.pop("tau"), poses, signals, events=tuple(log),
             method=self.options.method, dt=self.clock.dt, passive=parts[0].phase.plant.passive,
+            springs=parts[0].phase.plant.springs,
         )  # fmt: skip
 
 

@@ -10,8 +10,16 @@ from typing import Annotated, Any, TypeVar
 
 import numpy as np
 
-from phipsi.algorithms import center_of_mass, frame_pose, kinetic_energy, momentum, potential_energy
-from phipsi.model import Robot
+from phipsi.algorithms import (
+    center_of_mass,
+    frame_pose,
+    kinetic_energy,
+    momentum,
+    passive_energy,
+    potential_energy,
+    spring_energy,
+)
+from phipsi.model import Robot, Spring
 from phipsi.typing import Array, ArrayLike
 
 
@@ -46,6 +54,8 @@ class TrajectoryData:
     """Its step [s]."""
     passive: bool = True
     """Whether the springs of hinges acted: their energy is then potential energy."""
+    springs: tuple[Spring, ...] = ()
+    """The springs between points that acted: their energy is potential energy too."""
 
     def __post_init__(self) -> None:
         t, q = _frozen("t", self.t), _frozen("q", self.q)
@@ -93,16 +103,14 @@ class TrajectoryData:
 
     @cached_property
     def potential_energy(self) -> Annotated[Array, "samples"]:
-        """The energy of gravity, zero at the origin of the world, and of springs, ½ δ*Kδ,
-        (…, N) [J]."""
-        gravity = np.asarray(potential_energy(self.robot, self.q))
-        stiffness = self.robot.joint_data("stiffness")
-        if not self.passive or not stiffness.any():
-            return gravity
-        travel = self.robot.difference(self.robot.joint_data("rest"), self.q)
-        play = 0.5 * self.robot.joint_data("backlash")
-        travel = travel - np.clip(travel, -play, play)
-        return gravity + 0.5 * (stiffness * travel**2).sum(-1)
+        """The energy of gravity, zero at the origin of the world, of the springs of hinges and of
+        those between points, (…, N) [J]."""
+        energy = np.asarray(potential_energy(self.robot, self.q))
+        if self.passive and self.robot.joint_data("stiffness").any():
+            energy = energy + np.asarray(passive_energy(self.robot, self.q))
+        if self.springs:
+            energy = energy + np.asarray(spring_energy(self.robot, self.springs, self.q))
+        return energy
 
     @cached_property
     def energy(self) -> Annotated[Array, "samples"]:

@@ -6,7 +6,7 @@ Vectors are NumPy object arrays of scalars; symmetric blocks are symmetric by co
 from phipsi.spatial.compliance import Compliance
 from phipsi.spatial.factor import Inverse, Pivot, PseudoInverse, SemiPivot, SingularError
 from phipsi.spatial.givens import Givens, Rotation
-from phipsi.spatial.hinge_map import ForceBasis, Gain, HingeMap, MotionBasis
+from phipsi.spatial.hinge_map import ForceBasis, Gain, HingeMap, MotionBasis, armature_block
 from phipsi.spatial.inertia import ArticulatedInertia, SpatialInertia
 from phipsi.spatial.joined import Joined
 from phipsi.spatial.rigid_motion import RigidMotion
@@ -37,6 +37,7 @@ __all__ = [
     "SpatialInertia",
     "Transform",
     "TransposedTransform",
+    "armature_block",
     "check_root",
     "root_of",
 ]

@@ -123,6 +123,13 @@ class ForceBasis:
         return column([motion.dot(c) for c in self.columns])
 
 
+def armature_block(A: Scalars) -> Annotated[Array, "r r"]:
+    """The armature of a hinge as a symmetric r × r matrix. A is this matrix, or r numbers if it is
+    diagonal."""
+    given = np.asarray(A)
+    return given if given.ndim == 2 else np.diag(given)
+
+
 @dataclass(frozen=True, slots=True)
 class Gain:
     """The gain G = U D⁻¹ with U = P H*, stored as U and D: cheaper to apply than to form.
@@ -140,16 +147,15 @@ class Gain:
 
     @classmethod
     def of(cls, U: ForceBasis, H: HingeMap, A: Scalars, p: Scalars | None = None) -> Gain:
-        """The gain of U = P H* with D = H U + diag(A).
+        """The gain of U = P H* with D = H U + A, the armature A as in `armature_block`.
 
         With p (r numbers, 1 or 0) it is the gain of the freedoms with p = 1; the columns of the
         others are zero.
         """
-        D = H.inner(U)
-        for i, a in enumerate(A):
-            D[i, i] = D[i, i] + a
+        armature = armature_block(A)
+        D = H.inner(U) + armature
         released = [1.0] * len(A) if p is None else list(p)
-        rows = zip(H.axes, A, released, strict=True)
+        rows = zip(H.axes, np.diag(armature), released, strict=True)
         along = {axis[0]: (axis[1], a, p) for axis, a, p in rows if axis}
         return cls(U, Pivot(D) if p is None else PartPivot(D, released), along)
 

@@ -181,7 +181,7 @@ class ArticulatedInertia(Inertia):
         return ArticulatedInertia(shifted, N, M)
 
     def gain(self, H: HingeMap, A: Scalars, p: Scalars | None = None) -> Gain:
-        """G = P H* D⁻¹, D = H P H* + A for the armature A (r numbers).
+        """G = P H* D⁻¹, D = H P H* + A for the armature A (r numbers, or r × r).
 
         With p (r numbers, 1 or 0) it is the gain of the freedoms with p = 1.
         """

@@ -307,3 +307,22 @@ def log_translation(w: Vector, p: Vector) -> Vector:
     c = select(small, 1 / 12 + t2 * (1 / 720 + t2 * (1 / 30240 + t2 / 1209600)), exact)
     wp = cross(w, p)
     return p - 0.5 * wp + scaled(c, cross(w, wp))
+
+
+def log_rate_factors(t2: Real) -> tuple[Real, Real]:
+    """The numbers a and b with which u̇ = x + [u, x]/2 + a [u, [u, x]] + b [u, [u, [u, [u, x]]]] is
+    the rate of u = log g where g⁻¹ġ = x, for rigid displacements g that turn by t = √t2 ≤ π.
+
+    a = (2(1 − α) + (α − β)/2)/t², b = ((1 − α) + (α − β)/2)/t⁴, α = (t/2) cot(t/2),
+    β = (t/2)²/sin²(t/2) (Bullo & Murray 1995, Proportional derivative (PD) control on
+    the Euclidean group).
+    """
+    small = t2 < SMALL
+    t2_far = select(small, 1.0, t2)
+    half = 0.5 * np.sqrt(t2_far)
+    s = np.sin(half)
+    alpha, beta = half * np.cos(half) / s, (half / s) * (half / s)
+    c, e = (1.0 - alpha) / t2_far, 0.5 * (alpha - beta) / t2_far
+    a = 1 / 12 - t2 * t2 * (1 / 30240 + t2 * (1 / 604800 + t2 / 15966720))
+    b = -1 / 720 - t2 * (1 / 15120 + t2 * (1 / 403200 + t2 / 11975040))
+    return select(small, a, 2.0 * c + e), select(small, b, (c + e) / t2_far)

@@ -1,0 +1,65 @@
+"""Springs with dampers between two points, as data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf
+from numbers import Real as RealNumber
+from typing import Any
+
+import numpy as np
+
+from phipsi.model.errors import ModelError
+from phipsi.typing import Real
+
+
+@dataclass(frozen=True)
+class Spring:
+    """A spring and a damper along the line between the origins of two frames.
+
+    With the distance ℓ of the origins it pulls them together by the force k(ℓ − ℓ₀) + c ℓ̇, and
+    pushes them apart where that is negative. Its energy is k(ℓ − ℓ₀)²/2. Where the origins coincide
+    the line has no direction, and there is no force.
+
+    Parameters
+    ----------
+    a, b
+        Names of the frames; those of the world are allowed.
+    stiffness : optional
+        k ≥ 0 [N/m].
+    damping : optional
+        c ≥ 0 [N·s/m].
+    rest_length : optional
+        ℓ₀ ≥ 0 [m]. With ℓ₀ = 0 the force of the spring is linear, k times the vector between the
+        origins. Inside programs all three may be traced numbers.
+
+    Raises
+    ------
+    ModelError
+        If a number is negative, not finite or no number.
+
+    Examples
+    --------
+    >>> import phipsi as pp
+    >>> robot = pp.robots.double_pendulum()
+    >>> spring = pp.Spring("tool", "world", stiffness=100.0, damping=1.0, rest_length=0.2)
+    >>> pp.spring_forces(robot, [spring], [0.3, -0.5], [0.0, 0.0]).round(3)
+    array([0.   , 8.386])
+    """
+
+    a: str
+    b: str
+    stiffness: Real = 0.0
+    damping: Real = 0.0
+    rest_length: Real = 0.0
+
+    def __post_init__(self) -> None:
+        for name in ("stiffness", "damping", "rest_length"):
+            given = np.asarray(getattr(self, name))
+            value: Any = given.item() if given.ndim == 0 else getattr(self, name)
+            if not hasattr(value, "sqrt"):  # a traced number has it
+                if not isinstance(value, RealNumber) or not 0 <= float(value) < inf:
+                    where = f"spring between {self.a!r} and {self.b!r}"
+                    raise ModelError(f"{where}: {name} is {value!r}, needs a finite number ≥ 0")
+                value = float(value)
+            object.__setattr__(self, name, value)
