@@ -113,6 +113,7 @@ from phipsi.compile import TraceError as TraceError
 from phipsi.compile import linalg as linalg
 from phipsi.compile import repeat as repeat
 from phipsi.compile import where as where
+from phipsi.compile import zeros as zeros
 from phipsi.compile.cache import cache_info as cache_info
 from phipsi.compile.cache import clear_cache as clear_cache
 from phipsi.interop import jax as jax
@@ -141,6 +142,7 @@ from phipsi.simulation import EventError as EventError
 from phipsi.simulation import Failure as Failure
 from phipsi.simulation import Interrupted as Interrupted
 from phipsi.simulation import Limits as Limits
+from phipsi.simulation import LimitWarning as LimitWarning
 from phipsi.simulation import Release as Release
 from phipsi.simulation import StateHistory as StateHistory
 from phipsi.simulation import Trajectory as Trajectory

@@ -60,6 +60,7 @@ PLAIN_NUMPY: list[Callable[..., Any]] = [
     lambda x, y: np.where(~((x > 0) & (y > 0)) | (x > 2), x, y),
     lambda x, y: (x - 5) ** 65 * 1e-40 + x**-3 + (y * y) ** 2.5,
     lambda x, y: np.sinh(1e-10 * x) * 1e10,
+    lambda x, y: np.interp(x, [-1.0, 0.5, 2.0], [3.0, -1.0, 4.0]) + np.interp(y[0], np.sort(X), x),
     lambda x, y: np.deg2rad(x) + np.rad2deg(y),
     lambda x, y: x[0] * np.float64(2.0) + np.float32(0.5) * y[1] - np.sin(x[2]),
     lambda x, y: sum(np.where(a < b, a, b) for a, b in zip(x, y, strict=True)),
@@ -142,8 +143,41 @@ def test_branching_on_a_traced_value_is_refused_with_a_hint() -> None:
         traced(lambda x: np.linalg.inv(x.reshape(2, 2)), 4)
     with pytest.raises(TraceError, match="cannot be traced"):
         traced(lambda x: np.gcd(x, x), 2)
+    with pytest.raises(TraceError, match="takes no left, right or period"):
+        traced(lambda x: np.interp(x, [0.0, 1.0], [1.0, 2.0], left=0.0), 1)
+    with pytest.raises(TraceError, match=r"300 points are too many.*sequences"):
+        traced(lambda x: np.interp(x, np.arange(300.0), np.zeros(300)), 1)
     with pytest.raises(TraceError, match="cannot be traced"):
         traced(lambda x: np.fmin(x, x), 2)  # it would have to ignore NaN
+
+
+def test_traced_values_are_assigned_into_zeros() -> None:
+    """By index, slice and mask and in place, as in an array of numbers."""
+
+    def assigned(zeros: Callable[[int], Any], x: Any) -> Any:
+        out = zeros(5)
+        out[0] = np.sin(x[0])
+        out[1:3] = x[:2] * 2.0
+        out[3:] += x[1]
+        out[[0, 4]] -= x[2]
+        out *= 3.0
+        out[out > 1.0] = 7.0
+        out[out < x[2] / 2.0] = x[0]
+        return out
+
+    x = np.array([0.3, -0.4, -3.0])
+    expected = assigned(np.zeros, x)
+    assert (expected == 7.0).any() and (expected == 0.3).any()
+    check(lambda x: assigned(pp.zeros, x), x)
+    assert type(pp.zeros(2)) is np.ndarray
+    for how in (lambda x: assigned(np.zeros, x), lambda x: np.add(x, x, out=np.zeros(3))):
+        with pytest.raises(TraceError, match=r"phipsi\.zeros"):
+            traced(how, 3)
+    for index in (lambda x: x[x[0]], lambda x: pp.zeros((2, 2))[0, x[0]]):
+        with pytest.raises(TraceError, match=r"phipsi\.where.*sequences"):
+            traced(index, 3)
+    with pytest.raises(IndexError, match="out of bounds"):
+        traced(lambda x: x[7], 3)
 
 
 def test_sign_keeps_nan() -> None:

@@ -60,7 +60,7 @@ def test_unknown_keywords_are_those_of_the_function(function: Callable[..., Any]
 
 def test_scenarios_have_the_same_options_and_defaults():
     rows = {f.name: f for f in fields(Simulation)}
-    assert set(rows) - {"where", "external"} == set(SHARED) - {"closures"}
+    assert set(rows) - {"where", "external"} == set(SHARED) - {"closures", "sequences"}
     for name in set(rows) & set(SHARED):
         assert rows[name].default == SHARED[name].default
     loops = (pp.Loop("a", "b"),)

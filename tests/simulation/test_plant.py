@@ -1,5 +1,6 @@
 """Springs, stops, motors, closures and events."""
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -52,6 +53,28 @@ def test_stops_push_back_at_the_limits_alone():
     assert (slope < 0).all() and (slope > -1e3 * 1.01).all()
     motion = pp.simulate(robot, [0.0], [1.0], duration=1.2, dt=1e-3, limits=hard)
     assert motion.q.max() < 0.6 and motion.v[-1, 0] == pytest.approx(-1.0, abs=1e-3)
+
+
+def test_a_joint_that_passes_its_limits_without_stops_is_a_warning():
+    """Once for a simulation, with the hinge, its limits and the time; not where it was said."""
+    builder = pp.Builder("two", gravity=(0.0, 0.0, 0.0))
+    for name, reach in (("short", 0.55), ("long", 2.0)):
+        builder.body(name, mass=1.0, inertia=(1.0, 1.0, 1.0))
+        builder.hinge(
+            name, "prismatic", "world", name, axis=(1.0, 0.0, 0.0), lower=-reach, upper=reach
+        )
+    robot, how = builder.build(), {"duration": 1.0, "dt": 0.1}
+    said = r"'short' is beyond its limits \[-0\.55, 0\.55\] at t = 0\.6 s.*limits=True"
+    with pytest.warns(pp.LimitWarning, match=said) as caught:
+        pp.simulate(robot, [0.0, 0.0], [1.0, 1.0], **how)
+    assert len(caught) == 1
+    with pytest.warns(pp.LimitWarning, match=said):
+        pp.rollout(robot, [0.0, 0.0], [[0.1, 0.1], [-1.0, 1.0]], **how)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        pp.simulate(robot, [0.55, 0.0], [0.0, 1.0], **how)
+        for limits in (True, False):
+            pp.simulate(robot, [0.0, 0.0], [1.0, 1.0], **how, limits=limits)
 
 
 def test_motors_give_no_more_than_their_effort():

@@ -3,7 +3,7 @@
 Knows nothing of robots.
 """
 
-from phipsi.compile.arrays import Traced, is_traced, lift, where
+from phipsi.compile.arrays import Traced, is_traced, lift, where, zeros
 from phipsi.compile.backends import (
     BACKENDS,
     DTYPES,
@@ -17,7 +17,7 @@ from phipsi.compile.graph import Case, Graph, Instruction, LoopNode, MemoryPlace
 from phipsi.compile.kernel import Kernel, as_numbers
 from phipsi.compile.loops import LoopBuilder, array_of
 from phipsi.compile.node import Builder, Node, TraceError, current, tracing
-from phipsi.compile.repeat import repeat
+from phipsi.compile.repeat import Gathered, repeat
 from phipsi.compile.signature import ArraySpec, Structure
 from phipsi.compile.trace import Tracer
 
@@ -29,6 +29,7 @@ __all__ = [
     "Builder",
     "Case",
     "Dtype",
+    "Gathered",
     "Graph",
     "Instruction",
     "Kernel",
@@ -54,4 +55,5 @@ __all__ = [
     "repeat",
     "tracing",
     "where",
+    "zeros",
 ]

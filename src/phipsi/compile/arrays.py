@@ -16,6 +16,9 @@ _LOOPS = {np.add, np.subtract, np.multiply, np.matmul, np.negative, np.positive}
 """Ufuncs whose object loops in NumPy call the Python operators of the elements: quick, and right on
 nodes."""
 
+INTERPOLATED = 256
+"""Points that np.interp takes inside a program, where it computes every interval."""
+
 _NUMPY_WHERE: Callable[..., Array] = np.where
 
 
@@ -26,6 +29,11 @@ class Traced(np.ndarray):
         plain = [_plain(x) for x in inputs]
         if "out" in kwargs:
             kwargs["out"] = tuple(_plain(x) for x in kwargs["out"])
+            if any(x.dtype != object for x in kwargs["out"]):
+                raise TraceError(
+                    f"np.{ufunc.__name__} of traced values cannot be written into an array of "
+                    "numbers; make that array by phipsi.zeros instead of numpy.zeros"
+                )
         if ufunc in _LOOPS:
             result = getattr(ufunc, method)(*plain, **kwargs)
         elif ufunc in UFUNCS:
@@ -41,8 +49,34 @@ class Traced(np.ndarray):
     ) -> Any:
         return call_function(func, tuple(args), dict(kwargs))
 
+    def __getitem__(self, index: Any) -> Any:
+        try:
+            return super().__getitem__(index)
+        except IndexError:
+            _refuse_traced(index)
+            raise
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        """Assign; a traced mask of the shape of the array chooses the elements that change."""
+        if isinstance(index, Traced) and index.shape == self.shape:
+            index, value = ..., where(index, value, self)
+        try:
+            super().__setitem__(index, _boxed(value))
+        except IndexError:
+            _refuse_traced(index)
+            raise
+
     def __repr__(self) -> str:
         return f"<traced array, shape {self.shape}>"
+
+
+def _refuse_traced(index: Any) -> None:
+    """Raise a TraceError if an index has traced values."""
+    if any(map(is_traced, index if is_sequence(index) else (index,))):
+        raise TraceError(
+            "an array cannot be indexed by a traced value; choose by phipsi.where, or let "
+            "`sequences` of simulate, rollout and motion choose the row for each time"
+        ) from None
 
 
 def lift(x: Real | ArrayLike | NestedSequence[Real]) -> Traced:
@@ -63,6 +97,37 @@ def is_traced(x: object) -> bool:
     return isinstance(x, (Node, Traced)) or (
         is_host_array(x) and x.dtype == object and any(isinstance(e, Node) for e in x.flat)
     )
+
+
+def zeros(shape: int | tuple[int, ...]) -> Array:
+    """An array of zeros that traced values can be assigned into.
+
+    Inside a program `numpy.zeros` makes an array of numbers, which cannot hold traced values; this
+    one takes them, by index, slice or mask and by `+=`. Outside it is `numpy.zeros`.
+
+    Parameters
+    ----------
+    shape
+        Its shape, or the length of its one axis.
+
+    Returns
+    -------
+    (…)
+        The array; inside a program a traced one.
+
+    Examples
+    --------
+    >>> import numpy as np, phipsi as pp
+    >>> @pp.program
+    ... def elbow_alone(robot, q):
+    ...     tau = pp.zeros(robot.nv)
+    ...     tau[1:] = np.sin(q[1:])
+    ...     return tau
+    >>> elbow_alone(pp.robots.double_pendulum(), [1.0, 0.0])
+    array([0., 0.])
+    """
+    numbers = np.zeros(shape)
+    return numbers if current() is None else lift(numbers)
 
 
 def where(condition: Real | ArrayLike, a: Real | ArrayLike, b: Real | ArrayLike) -> Array:
@@ -123,6 +188,23 @@ def _clip(x: Any, low: Any = None, high: Any = None, **_: object) -> Any:
     return x if high is None else np.minimum(x, high)
 
 
+def _interp(x: Any, points: Any, values: Any, **more: object) -> Any:
+    """np.interp as a sum over all intervals, each of which adds its rise as far as x has come."""
+    count = len(points)
+    if any(given is not None for given in more.values()):
+        raise TraceError("np.interp takes no left, right or period inside a program")
+    if count > INTERPOLATED:
+        raise TraceError(
+            f"np.interp: {count} points are too many inside a program, which takes {INTERPOLATED} "
+            "at most; pass values over time by `sequences` of simulate, rollout or motion"
+        )
+    points, values, out = np.asanyarray(points), np.asanyarray(values), values[0]
+    for k in range(count - 1):
+        part = (x - points[k]) / (points[k + 1] - points[k])
+        out = out + np.clip(part, 0.0, 1.0) * (values[k + 1] - values[k])
+    return out
+
+
 def _reduction(ufunc: np.ufunc) -> Callable[..., Any]:
     """The reduction of an array by a ufunc, over all elements or one axis."""
 
@@ -143,6 +225,7 @@ _OVERRIDES: dict[Function, Callable[..., Any]] = {
     np.where: where,
     np.linalg.norm: _norm,
     np.clip: _clip,
+    np.interp: _interp,
 }
 """Functions of NumPy that are computed otherwise on traced arrays."""
 

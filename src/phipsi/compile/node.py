@@ -133,7 +133,9 @@ class Node:
         if self.op == "const":
             return self.value
         raise TraceError(
-            "a traced value is not a number yet; keep to NumPy arithmetic and phipsi functions"
+            "a traced value is not a number yet, which float(), math and arrays of numbers need; "
+            "assign into an array of phipsi.zeros instead of numpy.zeros, or join the parts with "
+            "numpy.concatenate, and call functions of numpy or phipsi"
         )
 
     def __repr__(self) -> str:

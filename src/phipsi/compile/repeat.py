@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from math import prod
 from typing import Any, TypeGuard, TypeVar
 
@@ -18,11 +19,26 @@ Carry = TypeVar("Carry", bound=Node | float | Array | tuple[Any, ...])
 Y = TypeVar("Y", bound=Node | float | Array | tuple[Any, ...])
 
 
+@dataclass(frozen=True)
+class Gathered:
+    """The rows of several arrays: the row of round r is the tuple of all array[index[r]]."""
+
+    parts: tuple[tuple[Array, Array], ...]
+    """Arrays, each with its index: whole numbers (count,), or (count, n) for n rows at a time."""
+
+    def __len__(self) -> int:
+        return len(self.parts[0][1])
+
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        for r in range(len(self)):
+            yield tuple(array[index[r]] for array, index in self.parts)
+
+
 def repeat(
     count: int,
     step: Callable[[Carry, Any], tuple[Any, Y]],
     carry: Carry,
-    rows: Array | Sequence[Any] | None = None,
+    rows: Array | Sequence[Any] | Gathered | None = None,
     every: int = 1,
 ) -> tuple[Carry, Y]:
     """The last carry and all y of `count` rounds of `carry, y = step(carry, row)`.
@@ -40,7 +56,8 @@ def repeat(
     carry
         The carry of the first round: a number, an array, or a tuple of these.
     rows : (count, …), optional
-        The row of each round; default: the numbers of the rounds, 0.0, 1.0, …
+        The row of each round, or rows `Gathered` from several arrays; default: the numbers of the
+        rounds, 0.0, 1.0, …
     every
         Keep only the y of rounds 0, `every`, 2·`every`, …; `count` must be one more than a
         multiple of it.
@@ -86,7 +103,7 @@ def repeat(
     with tracing(case):
         now = [case.read(MemoryPlace(0, once, kept + j)) for j in range(len(start))]
         given: Any = _unpacked(now, state, single)
-        returned: tuple[Any, Y] = step(given, _row(loop, case, rows))
+        returned: tuple[Any, Y] = step(given, _round(loop, case, rows))
         new_carry, y = returned
         after = [lift(x) for x in ((new_carry,) if single else new_carry)]
         if [x.shape for x in after] != [x.shape for x in state]:
@@ -128,7 +145,7 @@ def _is_tuple(x: object) -> TypeGuard[tuple[Any, ...]]:
 def _eager(
     step: Callable[[Carry, Any], tuple[Any, Y]],
     carry: Carry,
-    rows: Array | Sequence[Any],
+    rows: Array | Sequence[Any] | Gathered,
     every: int,
 ) -> tuple[Carry, Any]:
     """`repeat` as an ordinary Python loop."""
@@ -142,18 +159,36 @@ def _eager(
     return carry, np.array(kept)
 
 
-def _row(loop: LoopBuilder, case: CaseTracer, rows: Array | Sequence[Any]) -> Node | Traced:
-    """The row of a round, read from the loop's table if it has numbers, else from an array of the
-    enclosing trace."""
-    shape = np.shape(rows)[1:]
-    width = prod(shape)
-    index = loop.index(width * np.arange(loop.count))
+def _round(
+    loop: LoopBuilder, case: CaseTracer, rows: Array | Sequence[Any] | Gathered
+) -> Node | Traced | tuple[Node | Traced, ...]:
+    """The row of a round."""
+    if isinstance(rows, Gathered):
+        return tuple(_row(loop, case, array, index) for array, index in rows.parts)
+    return _row(loop, case, rows, np.arange(loop.count))
+
+
+def _row(
+    loop: LoopBuilder, case: CaseTracer, rows: Array | Sequence[Any], index: Array
+) -> Node | Traced:
+    """The rows with the numbers index[round], read from the loop's table if they have numbers, else
+    from an array of the enclosing trace."""
+    own = np.shape(rows)[1:]
+    width = prod(own)
     if is_traced(rows):
         with tracing(loop.outer):
             array, at = loop.array(array_of(list(lift(rows).flat))), 0
     else:
         array, at = -1, loop.table(np.asarray(rows, float))
-    return _shaped([case.read(MemoryPlace(array, index, at + j)) for j in range(width)], shape)
+    columns = index.reshape(loop.count, -1).T
+    return _shaped(
+        [
+            case.read(MemoryPlace(array, loop.index(width * column), at + j))
+            for column in columns
+            for j in range(width)
+        ],
+        (*index.shape[1:], *own),
+    )
 
 
 def _unpacked(

@@ -253,7 +253,7 @@ class Bound:
         """The shape of an array without its batch, checked."""
         core = self.shapes.get(name)
         if core is None:
-            core = shape[-1:] if key else self.program.core(self.robot, name, tuple(shape[-1:]))
+            core = shape[-1:] if key else self.program.core(self.robot, name, tuple(shape))
         if tuple(shape[len(shape) - len(core) :]) != core or len(shape) < len(core):
             wanted = ", ".join(("...", *map(str, core)))
             raise ValueError(

@@ -251,7 +251,9 @@ class _TracedProgram:
         return np.concatenate(out)
 
     def _looped(self, count: int) -> bool:
-        return has_loops(self.graph) or count * self.graph.operations > UNROLLED
+        """Whether the code loops over directions or results; never over one alone."""
+        long = has_loops(self.graph) or count * self.graph.operations > UNROLLED
+        return long and count > 1
 
     def _rounds(self, count: int, row_of: Callable[[Array], Array]) -> Array:
         """row_of(unit) for every unit vector, computed by a loop."""

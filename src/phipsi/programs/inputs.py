@@ -19,7 +19,7 @@ from phipsi.programs.arguments import (
     is_dynamic,
     is_mapping,
 )
-from phipsi.programs.parameters import EMPTY, Parameter
+from phipsi.programs.parameters import EMPTY, ROBOT_SIZES, Parameter
 from phipsi.typing import Array, Shape
 
 InputSpecs = tuple[tuple[str, ArraySpec | tuple[ArraySpec, ...]], ...]
@@ -113,7 +113,7 @@ class Inputs:
             else:
                 numbers = as_truths if self.is_mask(name) else as_array
                 array = numbers(f"{self.name}: {name}", value)
-                specs.append((name, ArraySpec(name, self.core(robot, name, array.shape[-1:]))))
+                specs.append((name, ArraySpec(name, self.core(robot, name, array.shape))))
                 values.append(array)
         return tuple(options), tuple(specs), values
 
@@ -131,7 +131,7 @@ class Inputs:
             if value is EMPTY:
                 if parameter.kind == "option":
                     raise TypeError(f"{self.name}.compile needs the option {name}=...")
-                if parameter.shape is None:
+                if parameter.shape is None or parameter.free_axes:
                     raise TypeError(
                         f"{self.name}.compile cannot know the shape of {name!r}; "
                         f"pass an example, {name}=np.zeros(...)"
@@ -148,12 +148,20 @@ class Inputs:
                 specs.append((name, ArraySpec(name, self.checked(robot, name, shape))))
         return options, tuple(specs)
 
-    def core(self, robot: Robot, name: str, default: tuple[int, ...]) -> tuple[int, ...]:
-        """The shape of an input without its batch, in numbers; `default` if none is declared."""
+    def core(self, robot: Robot, name: str, given: tuple[int, ...]) -> tuple[int, ...]:
+        """The shape, without its batch and in numbers, of an argument of the shape `given`; that of
+        its last axis if none is declared."""
         shape = self.shape(name)
         if shape is None:
-            return default
-        return tuple(getattr(robot, d) if isinstance(d, str) else d for d in shape)
+            return given[-1:]
+        own = given[max(0, len(given) - len(shape)) :]
+        if self.parameters[name].free_axes and len(own) < len(shape):
+            needs = ", ".join(map(str, shape))
+            raise ValueError(f"{self.name}: {name} has shape {given}, needs (..., {needs})")
+        return tuple(
+            d if isinstance(d, int) else getattr(robot, d) if d in ROBOT_SIZES else own[i]
+            for i, d in enumerate(shape)
+        )
 
     def shape(self, name: str) -> Shape | None:
         """The declared axes of an input without its batch; None if none are declared."""
@@ -162,6 +170,8 @@ class Inputs:
 
     def checked(self, robot: Robot, name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
         """The shape of an argument; ValueError if it is not the declared one."""
+        if self.shape(name) is None:
+            return shape
         expected = self.core(robot, name, shape)
         if shape != expected:
             raise ValueError(f"{self.name}: {name} has shape {shape}, needs {expected}")

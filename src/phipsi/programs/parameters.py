@@ -57,7 +57,8 @@ class Parameter:
 
     name: str
     shape: Shape | None = None
-    """The shape of an array without its batch; None: its last axis, of any length."""
+    """The shape of an array without its batch: numbers, sizes of the robot, and other names for
+    axes of any length; None: its last axis, of any length."""
     kind: Kind = "array"
     default: Any = EMPTY
     value_type: type = object
@@ -71,6 +72,11 @@ class Parameter:
     def required(self) -> bool:
         """Whether the parameter has no default."""
         return self.default is EMPTY
+
+    @property
+    def free_axes(self) -> bool:
+        """Whether the shape has axes of any length."""
+        return any(isinstance(d, str) and d not in ROBOT_SIZES for d in self.shape or ())
 
     @property
     def for_inspect(self) -> inspect.Parameter:

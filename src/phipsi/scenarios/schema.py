@@ -233,10 +233,12 @@ class Simulation(Table):
     duration: Annotated[float, number(above=0, unit="s")]
     dt: Annotated[float, number(above=0, unit="s")] = float(SimulationOptions.dt)
     method: Annotated[MethodName, choice(*METHODS, *ADAPTIVE)] = SimulationOptions.method
+    rtol: Annotated[float | None, number(above=0)] = None
+    atol: Annotated[float | None, number(above=0)] = None
     every: Annotated[int, whole(1, 1_000_000)] = int(SimulationOptions.every)
     coordinates: Annotated[CoordinatesName, choice(*COORDINATES)] = SimulationOptions.coordinates
     passive: Annotated[bool, flag] = SimulationOptions.passive
-    limits: Annotated[bool | Limits, stops] = SimulationOptions.limits
+    limits: Annotated[bool | Limits | None, stops] = SimulationOptions.limits
     actuators: Annotated[bool, flag] = SimulationOptions.actuators
     stabilisation: Annotated[float, number(0, unit="1/s")] = float(SimulationOptions.stabilisation)
     springs: Annotated[tuple[Spring, ...], many(spring)] = ()

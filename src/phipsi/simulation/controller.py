@@ -15,6 +15,8 @@ from phipsi.compile import as_numbers
 from phipsi.model import Robot
 from phipsi.model.names import meant
 from phipsi.programs import Program, program
+from phipsi.simulation.clock import Clock
+from phipsi.simulation.sequences import Interpolation, Sequences, joined
 from phipsi.typing import Array, ArrayLike
 
 SUPPLIED = ("t", "dt", "q", "v", "memory", "active", "locked")
@@ -34,15 +36,22 @@ class BoundController:
     options: tuple[tuple[str, Any], ...] = ()
     layout: tuple[tuple[str, Size], ...] = ()
     """Names and shapes of its parameters, in the order in which they are packed into one vector."""
+    held: tuple[tuple[str, Size], ...] = ()
+    """Those of its sequences over time that are held, likewise."""
+    linear: tuple[tuple[str, Size], ...] = ()
+    """Those of its sequences that are linear between their rows."""
 
     def __call__(
-        self, robot: Robot, parameters: Array | None, **supplied: Array | float | None
-    ) -> dict[str, Any]:
+        self, robot: Robot, parameters: Array | None, sequences: Array | None = None,
+        **supplied: Array | float | None,
+    ) -> dict[str, Any]:  # fmt: skip
         """What it commands: "tau", "external", and whatever else it returns.
 
-        `parameters` is the packed vector; `supplied` are values of all names in `SUPPLIED`.
+        `parameters` and `sequences` are packed vectors; `supplied` are values of all names in
+        `SUPPLIED`.
         """
-        given, external = self._unpacked(parameters), {}
+        given, external = _unpacked(parameters, self.layout), {}
+        given |= _unpacked(sequences, self.held + self.linear)
         for name in [name for name in given if name.startswith(PUSH)]:
             external[name.removeprefix(PUSH)] = given.pop(name)
         out: dict[str, Any] = {"tau": np.zeros(robot.nv)}
@@ -82,16 +91,30 @@ class BoundController:
                 )
         return out
 
-    def _unpacked(self, parameters: Array | None) -> dict[str, Any]:
-        out: dict[str, Any] = {}
-        start = 0
-        if parameters is None:
-            return out
-        for name, shape in self.layout:
-            part = parameters[start : start + prod(shape)]
-            out[name] = part.reshape(shape) if shape else part[0]
-            start += prod(shape)
+    def over_time(self, held: Array | None, knots: Array | None, steps: int) -> Sequences | None:
+        """The sequences of a motion of `steps` steps, each group packed into one vector."""
+        m, n = (sum(prod(shape) for _, shape in group) for group in (self.held, self.linear))
+        if held is not None:
+            count = len(held) // m
+        elif knots is not None:
+            count = len(knots) // n - 1
+        else:
+            return None
+        held, knots = (np.zeros(0) if x is None else x for x in (held, knots))
+        return Sequences(held.reshape(count, m), knots.reshape(count + 1, n), steps // count)
+
+
+def _unpacked(packed: Array | None, layout: tuple[tuple[str, Size], ...]) -> dict[str, Any]:
+    """The arrays of a layout by name, from the vector that they are packed into."""
+    out: dict[str, Any] = {}
+    start = 0
+    if packed is None:
         return out
+    for name, shape in layout:
+        part = packed[start : start + prod(shape)]
+        out[name] = part.reshape(shape) if shape else part[0]
+        start += prod(shape)
+    return out
 
 
 FORCES = ("closure_forces", "contact_forces", "internal_forces")
@@ -136,10 +159,12 @@ def bind(
     controller: Controller | None,
     parameters: Mapping[str, Any],
     external: Mapping[str, ArrayLike],
-) -> tuple[BoundController, Array | None]:
-    """A controller with its options bound, and its other parameters packed, (…, k).
+    over_time: Mapping[str, Interpolation],
+    clock: Clock,
+) -> tuple[BoundController, Array | None, Sequences | None]:
+    """A controller with its options bound, its other parameters packed, (…, k), and its sequences.
 
-    The forces `external` {frame: (…, 6)} are packed with them.
+    The forces `external` {frame: (…, 6)} are packed with the parameters.
     """
     values: list[tuple[str, ArrayLike, Size]] = [
         (PUSH + frame, wrench, (6,)) for frame, wrench in external.items()
@@ -147,7 +172,9 @@ def bind(
     for frame in external:
         robot.frame(frame)
     options: list[tuple[str, Any]] = []
+    sequences: dict[str, tuple[Array, Size]] = {}
     program = program_of(controller)
+    check_sequences(program, over_time)
     if program is not None:
         own = {n: p for n, p in program.parameters.items() if n not in SUPPLIED}
         program.check_rules(parameters)
@@ -163,13 +190,51 @@ def bind(
                     )
             elif program.is_option(name, parameters[name]):
                 options.append((name, _constant(program, name, parameters[name])))
+            elif name in over_time:
+                array = as_numbers(f"{program.name}: {name}", parameters[name])
+                core = program.core(robot, name, array.shape)
+                sequences[name] = flat_rows(name, array, core), core
             else:
                 array = as_numbers(f"{program.name}: {name}", parameters[name])
-                values.append((name, array, program.core(robot, name, array.shape[-1:])))
+                values.append((name, array, program.core(robot, name, array.shape)))
     elif parameters:
         raise TypeError("parameters are those of a controller, and there is none")
     layout = tuple((name, shape) for name, _, shape in values)
-    return BoundController(program, tuple(options), layout), _packed(values)
+    shapes = {name: core for name, (_, core) in sequences.items()}
+    bound = BoundController(program, tuple(options), layout, *grouped(shapes, over_time))
+    if not sequences:
+        return bound, _packed(values), None
+    rows = {name: x for name, (x, _) in sequences.items()}
+    steps = clock.samples * clock.every
+    return bound, _packed(values), joined(rows, over_time, steps, clock.every, nested=True)
+
+
+def check_sequences(program: Program[..., Any] | None, over_time: Mapping[str, object]) -> None:
+    """Refuse sequences of parameters that the controller does not have."""
+    own = [] if program is None else [n for n in program.parameters if n not in SUPPLIED]
+    for name in over_time:
+        if name not in own:
+            what = "there is no controller" if program is None else f"{program.name} has {own}"
+            raise TypeError(f"sequences: {name!r} is no parameter of the controller; {what}")
+
+
+def flat_rows(name: str, x: Array, core: Size) -> Array:
+    """A sequence (…, K, *core) as rows of numbers, (…, K, size)."""
+    lead = x.ndim - len(core)
+    if lead < 1 or x.shape[lead:] != core:
+        raise ValueError(
+            f"{name} is a sequence over time of shape {x.shape}, needs (..., rows"
+            f"{''.join(f', {n}' for n in core)})"
+        )
+    return x.reshape(*x.shape[:lead], prod(core))
+
+
+def grouped(
+    shapes: Mapping[str, Size], how: Mapping[str, Interpolation]
+) -> tuple[tuple[tuple[str, Size], ...], tuple[tuple[str, Size], ...]]:
+    """Names and shapes of the sequences that are held, and of those that are linear."""
+    held = tuple((name, shape) for name, shape in shapes.items() if how[name] == "hold")
+    return held, tuple((name, shape) for name, shape in shapes.items() if how[name] == "linear")
 
 
 def _constant(controller: Program[..., Any], name: str, value: Hashable | list[Any]) -> Hashable:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, Any, NamedTuple, Unpack
 
@@ -12,9 +13,17 @@ from phipsi.model import Robot
 from phipsi.programs import ROBOT, Parameter, Program
 from phipsi.simulation.clock import Number
 from phipsi.simulation.closed_loop import ClosedLoop, advance
-from phipsi.simulation.controller import SUPPLIED, BoundController, Controller, program_of
+from phipsi.simulation.controller import (
+    SUPPLIED,
+    BoundController,
+    Controller,
+    check_sequences,
+    grouped,
+    program_of,
+)
 from phipsi.simulation.methods import METHODS
 from phipsi.simulation.options import SimulationKeywords, options_of, with_options
+from phipsi.simulation.sequences import joined
 from phipsi.typing import Array, Configuration, JointVector
 
 
@@ -75,16 +84,23 @@ def motion(
     known = {} if own is None else own.parameters
     parameters = [p for name, p in known.items() if name not in SUPPLIED]
     has_memory = "memory" in known
+    over_time = how.over_time
+    check_sequences(own, over_time)
 
     def run(robot: Robot, q: Configuration, v: JointVector, **values: Any) -> StateHistory:
         memory = values.pop("memory") if has_memory else None
         constants: list[tuple[str, Any]] = []
         arrays: dict[str, Array] = {}
+        rows: dict[str, Array] = {}
+        shapes: dict[str, tuple[int, ...]] = {}
         for name, x in values.items():
             if own is not None and own.is_option(name, x):
                 if known[name].kind == "array" and x is not known[name].default:
                     raise TypeError(f"{title}: {name} is {x!r}, needs numbers")
                 constants.append((name, x))
+            elif name in over_time:
+                shapes[name] = np.shape(x)[1:]
+                rows[name] = np.reshape(x, (len(x), -1))
             else:
                 arrays[name] = np.asanyarray(x)
         layout = tuple((name, x.shape) for name, x in arrays.items())
@@ -92,11 +108,14 @@ def motion(
         p = None
         if method.carries_momentum:
             p = robot.inboard(q, mass_matrix_product(robot, q, v))
-        bound = BoundController(own, tuple(constants), layout)
+        bound = BoundController(own, tuple(constants), layout, *grouped(shapes, over_time))
+        steps, held, knots = clock.samples * clock.every, None, None
+        if rows:
+            held, knots = joined(rows, over_time, steps, clock.every).vectors
         loop = ClosedLoop(bound, how.plant, method.name, how.coordinates)
         q, v, *_ = advance(
             robot, q, v, 0.0, clock.dt, p, memory,
-            parameters=np.concatenate(packed) if packed else None,
+            parameters=np.concatenate(packed) if packed else None, held=held, knots=knots,
             loop=loop, count=clock.samples, every=clock.every,
         )  # fmt: skip
         return StateHistory(q, v)
@@ -112,8 +131,16 @@ def motion(
     by_name = {"rule": None, "keyword_only": True, "positional_only": False}
     return Program(
         run,
-        [*first, *(replace(p, **by_name) for p in (*asked, *parameters))],
+        [*first, *(_with_rows(replace(p, **by_name), over_time) for p in (*asked, *parameters))],
         name=title,
         doc=f"{clock.samples * clock.every} steps of {clock.dt:g} s by {method.name}.",
         verify=verify if any(p.rule for p in parameters) else None,
     )
+
+
+def _with_rows(parameter: Parameter, over_time: Mapping[str, object]) -> Parameter:
+    """The parameter, with an axis of rows before its own if it is a sequence over time."""
+    if parameter.name not in over_time:
+        return parameter
+    own = ("length",) if parameter.shape is None else parameter.shape
+    return replace(parameter, shape=("rows", *own))

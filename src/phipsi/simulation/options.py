@@ -14,15 +14,17 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import MISSING, dataclass, fields
 from functools import cached_property
+from numbers import Real
 from typing import Literal, ParamSpec, SupportsIndex, TypedDict, TypeVar, get_type_hints
 
 from phipsi.model import Closure, Spring
 from phipsi.model.names import meant
-from phipsi.simulation.adaptive import ADAPTIVE, AdaptiveMethod
+from phipsi.simulation.adaptive import ADAPTIVE, AdaptiveMethod, Tolerances
 from phipsi.simulation.clock import Clock, Number, clock_of
 from phipsi.simulation.coordinates import COORDINATES, CoordinatesName
 from phipsi.simulation.methods import METHODS, FixedStepMethod
 from phipsi.simulation.plant import Limits, Plant, plant_of
+from phipsi.simulation.sequences import Interpolation, SequenceNames, interpolations
 
 MethodName = Literal[FixedStepMethod, AdaptiveMethod]
 """The methods of integration."""
@@ -36,14 +38,17 @@ class SimulationKeywords(TypedDict, total=False):
 
     dt: Number
     method: MethodName
+    rtol: Number | None
+    atol: Number | None
     every: SupportsIndex
     coordinates: CoordinatesName
     passive: bool
-    limits: bool | Limits
+    limits: bool | Limits | None
     actuators: bool
     closures: Sequence[Closure]
     stabilisation: Number
     springs: Sequence[Spring]
+    sequences: SequenceNames
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +64,10 @@ class SimulationOptions:
     method
         A fixed-step method of `pp.simulation.METHODS`, or "dop853", "rk45", "radau" or "lsoda",
         which choose their own steps (SciPy).
+    rtol
+        Of these, the error of a step relative to the state; default 1e-10.
+    atol
+        Of these, the error of a step besides [units of the state]; default 1e-12.
     every
         Steps from one sample to the next.
     coordinates
@@ -67,7 +76,8 @@ class SimulationOptions:
     passive
         Whether springs, dampers and friction act.
     limits
-        Whether there are stops at joint limits: True, or `pp.Limits(…)` for stops of your own.
+        Stops at joint limits: True, or `pp.Limits(…)` for stops of your own. Default none, with a
+        `pp.LimitWarning` if a joint passes its limits; False: none, and no warning.
     actuators
         Whether motors are bounded by their efforts.
     closures
@@ -76,22 +86,29 @@ class SimulationOptions:
         The rate [1/s] at which errors of the closures decay.
     springs
         `pp.Spring`s between points of two bodies, or of a body and the world, that act.
+    sequences
+        Parameters of the controller that are given as sequences over time, with an axis of K rows
+        before their own: a name, names, or {name: "hold" or "linear"}. "hold": each row for the
+        K-th part of the duration; "linear": rows at K equidistant times from 0 to the duration.
     """
 
     duration: Number
     dt: Number = 1e-3
     method: MethodName = "rk4"
+    rtol: Number | None = None
+    atol: Number | None = None
     every: SupportsIndex = 1
     coordinates: CoordinatesName = "minimal"
     passive: bool = True
-    limits: bool | Limits = False
+    limits: bool | Limits | None = None
     actuators: bool = True
     closures: Sequence[Closure] = ()
     stabilisation: Number = 10.0
     springs: Sequence[Spring] = ()
+    sequences: SequenceNames = ()
 
     def __post_init__(self) -> None:
-        _ = self.clock, self.plant  # both refuse values that are wrong
+        _ = self.clock, self.plant, self.tolerances, self.over_time  # each refuses wrong values
 
     @cached_property
     def clock(self) -> Clock:
@@ -105,6 +122,27 @@ class SimulationOptions:
             self.passive, self.limits, self.actuators, self.closures, self.stabilisation,
             self.springs,
         )  # fmt: skip
+
+    @cached_property
+    def over_time(self) -> dict[str, Interpolation]:
+        """The interpolation of each sequence."""
+        return interpolations(self.sequences)
+
+    @cached_property
+    def tolerances(self) -> Tolerances:
+        """The errors that an adaptive method allows."""
+        given = {"relative": self.rtol, "absolute": self.atol}
+        for name, value in zip(("rtol", "atol"), given.values(), strict=True):
+            if value is None:
+                continue
+            if not isinstance(value, Real) or isinstance(value, bool):
+                raise TypeError(f"{name} is {value!r}, needs a number")
+            if self.method in METHODS:
+                raise ValueError(
+                    f"{name} is for methods that choose their own steps "
+                    f"({', '.join(ADAPTIVE)}); {self.method!r} has the step dt"
+                )
+        return Tolerances(**{name: float(x) for name, x in given.items() if x is not None})
 
     def check_method(self, closed: bool, locking: bool = False) -> None:
         """Refuse an unknown method or unknown coordinates, and those that cannot integrate a robot

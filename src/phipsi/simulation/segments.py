@@ -11,6 +11,7 @@ import numpy as np
 from phipsi.model import Closure
 from phipsi.simulation.controller import FORCES, BoundController
 from phipsi.simulation.events import Phase
+from phipsi.simulation.sequences import Sequences
 from phipsi.typing import Array
 
 
@@ -22,6 +23,8 @@ class Segment:
     controller: BoundController
     values: Array | None
     """The parameters of the controller, packed, (…, k)."""
+    sequences: Sequences | None
+    """Its sequences over time."""
     first: int
     """The number of the first sample."""
     q: Annotated[Array, "samples nq"]
@@ -66,6 +69,7 @@ def _alike(one: Segment, other: Segment) -> bool:
     same_masks = np.array_equal(a.active, b.active) and np.array_equal(a.locked, b.locked)
     return (
         (one.controller, a.plant) == (other.controller, b.plant)
+        and one.sequences is other.sequences
         and same_masks
         and np.array_equal(_numbers(one), _numbers(other))
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import ceil
@@ -14,22 +15,29 @@ from phipsi.model import Robot
 from phipsi.simulation.adaptive import ADAPTIVE, solve
 from phipsi.simulation.closed_loop import ClosedLoop, LoopInputs, advance, observe
 from phipsi.simulation.controller import BoundController, Controller, bind
+from phipsi.simulation.diverged import Diverged, advice
 from phipsi.simulation.events import Capture, Event, EventError, Failure, Phase
 from phipsi.simulation.methods import METHODS
 from phipsi.simulation.options import SimulationOptions
+from phipsi.simulation.plant import LimitWarning, first_beyond
 from phipsi.simulation.segments import Segment, joined, merged, named
+from phipsi.simulation.sequences import Sequences
 from phipsi.simulation.start import events_in_order, start_phase
 from phipsi.simulation.trajectory import Trajectory
 from phipsi.typing import Array, ArrayLike
 
 Progress: TypeAlias = Callable[[float], object]
 """Called with the fraction that is done."""
+Bound: TypeAlias = tuple[BoundController, Array | None, Sequences | None]
+"""A controller, its parameters and its sequences over time, packed."""
 CHUNK = 1 << 14
 """Numbers recorded for one robot by one call of the kernel; progress is shown between calls."""
 MOST = 1 << 24
 """Numbers that a rollout records for one robot at most: its kernel keeps them all."""
 OPEN = 1e-6
 """The largest gap [rad, m] of closures at the start."""
+LARGE = 1e30
+"""Coordinates and rates beyond this are those of a motion that diverges already."""
 
 
 class Interrupted(KeyboardInterrupt):
@@ -37,16 +45,6 @@ class Interrupted(KeyboardInterrupt):
 
     def __init__(self, trajectory: Trajectory) -> None:
         super().__init__(f"stopped at t = {trajectory.t[-1]:g} s")
-        self.trajectory = trajectory
-
-
-class Diverged(ArithmeticError):
-    """A motion is no longer finite; `trajectory` is the motion before."""
-
-    def __init__(self, trajectory: Trajectory, what: str) -> None:
-        super().__init__(
-            f"{what}; take a smaller dt, softer gains, or for stiff springs method='implicit'"
-        )
         self.trajectory = trajectory
 
 
@@ -72,7 +70,7 @@ class Simulator:
         pending = events_in_order(self.robot, events)
         self._check(phase, pending)
         names = (frames,) if isinstance(frames, str) else tuple(frames)
-        return self._through(phase, pending, names, progress)
+        return self._within_limits(self._through(phase, pending, names, progress))
 
     def rollout(
         self, q0: ArrayLike, v0: ArrayLike | None, parameters: Mapping[str, Any] | None,
@@ -89,7 +87,15 @@ class Simulator:
                 f"rollout: {samples} samples of {numbers} numbers are too many for one kernel; "
                 f"pass every={every}, or use simulate"
             )
-        return self._at_once(phase, signals)
+        return self._within_limits(self._at_once(phase, signals))
+
+    def _within_limits(self, found: Trajectory) -> Trajectory:
+        """The motion, with a warning if it passes limits of joints and nothing was said of them."""
+        if self.options.limits is None:
+            beyond = first_beyond(self.robot, found.t, found.q)
+            if beyond is not None:
+                warnings.warn(beyond, LimitWarning, stacklevel=4)
+        return found
 
     def _check(self, phase: Phase, events: Sequence[Event]) -> None:
         """Refuse options, state and events that exclude each other, before anything is computed."""
@@ -110,7 +116,7 @@ class Simulator:
                 )
 
     def _check_memory(self, phase: Phase) -> None:
-        controller, _ = bind(self.robot, self.controller, phase.parameters, self.external)
+        controller, _, _ = self._bound(phase)
         wanted = controller.program is not None and "memory" in controller.program.parameters
         if wanted and self.memory is None:
             raise TypeError("the controller has a memory: pass memory=, its value at the start")
@@ -135,7 +141,8 @@ class Simulator:
                 raise
             raise Interrupted(self._trajectory(segments, log, frames)) from None
         except FloatingPointError as error:
-            raise Diverged(self._trajectory(segments, log, frames), str(error)) from None
+            before = self._trajectory(segments, log, frames)
+            raise self._diverged(segments, before, str(error)) from None
         except EventError as error:
             error.trajectory = self._trajectory(segments, log, frames) if segments else None
             raise
@@ -143,17 +150,42 @@ class Simulator:
         if not good.all():
             bad = int(np.argmin(good))
             what = f"the motion is no longer finite at t = {whole.t[bad]:g} s"
-            raise Diverged(whole[: max(bad, 1)], what)
+            raise self._diverged(segments, whole[: max(bad, 1)], what)
         return whole
+
+    def _diverged(self, segments: list[Segment], before: Trajectory, what: str) -> Diverged:
+        """The error of a motion that was finite in the samples `before`."""
+        now = min(len(before), self.clock.samples)
+        segment = next(s for s in reversed(segments) if s.first <= max(now - 1, 0))
+        state = replace(
+            segment, first=now, q=before.q[..., -1:, :], v=before.v[..., -1:, :],
+            memory=None if segment.memory is None else segment.memory[..., :1, :],
+        )  # fmt: skip
+        plant, controlled = segment.phase.plant, self.controller is not None
+        small = np.abs(np.concatenate([state.q, state.v], axis=-1)).max() < LARGE
+        broken = controlled and small and not np.isfinite(self._observed(state)["tau"]).all()
+        return Diverged(
+            before,
+            what,
+            advice(before, self.options, plant, controlled=controlled, broken=bool(broken)),
+        )
+
+    def _bound(self, phase: Phase) -> Bound:
+        """The controller of a phase, its parameters and its sequences."""
+        over_time = self.options.over_time
+        return bind(
+            self.robot, self.controller, phase.parameters, self.external, over_time, self.clock
+        )
 
     def _spread(self, phase: Phase) -> tuple[Phase, Array | None]:
         """The phase and the memory, broadcast to the batch of state, memory and parameters."""
-        _, values = bind(self.robot, self.controller, phase.parameters, self.external)
-        given = [x for x in (phase.q, values, self.memory) if x is not None]
+        _, values, sequences = self._bound(phase)
+        given = [x.shape[:-1] for x in (phase.q, values, self.memory) if x is not None]
+        given += [] if sequences is None else [sequences.batch]
         try:
-            batch = np.broadcast_shapes(*(x.shape[:-1] for x in given))
+            batch = np.broadcast_shapes(*given)
         except ValueError:
-            shapes = " and ".join(str(x.shape[:-1]) for x in given)
+            shapes = " and ".join(map(str, given))
             raise ValueError(
                 f"states, parameters and memory have batches {shapes}, which do not fit"
             ) from None
@@ -176,15 +208,15 @@ class Simulator:
                 events.remove(event)
                 phase, sentence = event.happen(self.robot, phase)
                 log.append((t, sentence))
-            controller, values = bind(self.robot, self.controller, phase.parameters, self.external)
-            _check_batch(phase, values)
+            bound = self._bound(phase)
+            _check_batch(phase, *bound[1:])
             if now == 0 or (log and log[-1][0] == t):
-                yield self._one(phase, controller, values, now, memory)
+                yield self._one(phase, bound, now, memory)
             if now >= last:
                 return
             until = min([self.clock.sample(e.at) for e in events if not callable(e.at)] + [last])
             asked = any(callable(e.at) for e in events)
-            for segment in self._phase(phase, controller, values, memory, now, until, asked):
+            for segment in self._phase(phase, bound, memory, now, until, asked):
                 yield segment
                 now = segment.first + segment.q.shape[-2] - 1
                 q, v = segment.q[..., -1, :], segment.v[..., -1, :]
@@ -203,36 +235,36 @@ class Simulator:
             return bool(np.all(event.at(self.clock.time(now), phase.q, phase.v)))
         return self.clock.sample(event.at) <= now
 
-    def _one(
-        self, phase: Phase, controller: BoundController, values: Array | None, now: int,
-        memory: Array | None,
-    ) -> Segment:  # fmt: skip
+    def _one(self, phase: Phase, bound: Bound, now: int, memory: Array | None) -> Segment:
         """The segment of the sample `now` alone, which is the state of the phase."""
         q, v = phase.q[..., None, :], phase.v[..., None, :]
         kept = None if memory is None else memory[..., None, :]
-        return Segment(phase, controller, values, now, q, v, kept)
+        return Segment(phase, *bound, now, q, v, kept)
 
     def _phase(
-        self, phase: Phase, controller: BoundController, values: Array | None,
-        memory: Array | None, now: int, until: int, asked: bool,
-    ) -> Iterator[Segment]:  # fmt: skip
+        self, phase: Phase, bound: Bound, memory: Array | None, now: int, until: int, asked: bool
+    ) -> Iterator[Segment]:
         """The samples (now, until], chunk by chunk; one by one if conditions of events are `asked`
         at each of them."""
         size = max(1, self.robot.nq + self.robot.nv)
         chunk = 1 if asked else min(_doubled(until - now), _doubled(CHUNK // size))
         if self.options.method in ADAPTIVE:
+            controller, values, sequences = bound
             loop, inputs = ClosedLoop(controller, phase.plant), self._inputs(phase, memory, values)
-            steps = solve(self.robot, loop, self.options.method, self.clock, phase, inputs)
+            how = self.options
+            steps = solve(
+                self.robot, loop, how.method, self.clock, phase, inputs, sequences, how.tolerances
+            )
             for first, q, v in steps(now, until, chunk):
-                yield Segment(phase, controller, values, first, q, v, _repeated(memory, q))
+                yield Segment(phase, *bound, first, q, v, _repeated(memory, q))
             return
         p = self._momentum(phase)
         for first in range(now, until, chunk):
-            q, v, p, memory = self._advance(phase, controller, values, memory, p, first, chunk)
+            q, v, p, memory = self._advance(phase, bound, memory, p, first, chunk)
             new = slice(1, min(chunk, until - first) + 1)
             q, v = q[..., new, :], v[..., new, :]
             p, memory = (None if x is None else x[..., new, :] for x in (p, memory))
-            yield Segment(phase, controller, values, first + 1, q, v, memory)
+            yield Segment(phase, *bound, first + 1, q, v, memory)
             phase = replace(phase, q=q[..., -1, :], v=v[..., -1, :])
             p, memory = (None if x is None else x[..., -1, :] for x in (p, memory))
 
@@ -250,27 +282,31 @@ class Simulator:
         return LoopInputs(self.clock.dt, memory, active, locked, values)
 
     def _advance(
-        self, phase: Phase, controller: BoundController, values: Array | None,
-        memory: Array | None, p: Array | None, first: int, count: int,
+        self, phase: Phase, bound: Bound, memory: Array | None, p: Array | None,
+        first: int, count: int,
     ) -> tuple[Array, Array, Array | None, Array | None]:  # fmt: skip
         """q, v, momentum and memory from the sample `first` on, `count` + 1 of each."""
-        how, clock = self.options, self.clock
+        how, clock, (controller, values, sequences) = self.options, self.clock, bound
         loop = ClosedLoop(controller, phase.plant, METHODS[how.method].name, how.coordinates)
-        dt, *inputs = self._inputs(phase, memory, values)
+        dt, memory, active, locked, values, _ = self._inputs(phase, memory, values)
+        over_time: tuple[Array | None, Array | None] = None, None
+        if sequences is not None:
+            each = clock.every // sequences.steps
+            over_time = sequences.chosen(first * each, count * each).vectors
         found = advance(
-            self.robot, phase.q, phase.v, clock.time(first), dt, p, *inputs,
-            loop=loop, count=count, every=clock.every,
+            self.robot, phase.q, phase.v, clock.time(first), dt, p, memory, active, locked,
+            values, *over_time, loop=loop, count=count, every=clock.every,
         )  # fmt: skip
         q, v, *rest = map(np.asarray, found)
         return q, v, None if p is None else rest.pop(0), None if memory is None else rest.pop(0)
 
     def _at_once(self, phase: Phase, signals: bool) -> Trajectory:
         """All samples by one call of the kernel."""
-        controller, values = bind(self.robot, self.controller, phase.parameters, self.external)
+        bound = self._bound(phase)
         phase, memory = self._spread(phase)
         p = self._momentum(phase)
-        q, v, _, kept = self._advance(phase, controller, values, memory, p, 0, self.clock.samples)
-        segment = Segment(phase, controller, values, 0, q, v, kept)
+        q, v, _, kept = self._advance(phase, bound, memory, p, 0, self.clock.samples)
+        segment = Segment(phase, *bound, 0, q, v, kept)
         t = self.clock.time(np.arange(self.clock.samples + 1))
         observed = self._observed(segment) if signals else {}
         tau = observed.pop("tau", np.broadcast_to(np.nan, v.shape))
@@ -288,6 +324,9 @@ class Simulator:
         loop = ClosedLoop(segment.controller, phase.plant)
         values = None if segment.values is None else segment.values[..., None, :]
         inputs = self._inputs(phase, segment.memory, values)
+        if segment.sequences is not None:
+            steps = segment.numbers * self.clock.every
+            inputs = inputs._replace(sequences=segment.sequences.at(steps))
         out = observe(self.robot, segment.q, segment.v, t, *inputs, loop=loop)
         return dict(named(out, phase.plant.closures))
 
@@ -310,11 +349,12 @@ class Simulator:
         )  # fmt: skip
 
 
-def _check_batch(phase: Phase, values: Array | None) -> None:
+def _check_batch(phase: Phase, values: Array | None, sequences: Sequences | None) -> None:
     """Refuse parameters whose batch does not broadcast to that of the states."""
     batch, own = phase.q.shape[:-1], () if values is None else values.shape[:-1]
+    over_time = () if sequences is None else sequences.batch
     try:
-        fits = np.broadcast_shapes(batch, own) == batch
+        fits = np.broadcast_shapes(batch, own, over_time) == batch
     except ValueError:
         fits = False
     if not fits:
