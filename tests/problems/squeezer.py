@@ -117,7 +117,7 @@ def _rate(_: float, y: Array) -> Array:
     """[M G*; G 0][q̈; λ] = [f; −Ġq̇], M, f and the positions g of E as in the textbook."""
     q, v = y[:7], y[7:]
     M, f = _inertia_and_force(q, v)
-    G = np.array([_closure_rate(q, column) for column in np.eye(7)]).T
+    G = _closure_rate(q, np.eye(7))
     step = 1e-200  # the derivative along v by a complex step is exact
     bias = np.imag(_closure_rate(q + 1j * step * v, v)) / step
     whole = np.block([[M, G.T], [G, np.zeros((6, 6))]])
@@ -125,12 +125,13 @@ def _rate(_: float, y: Array) -> Array:
 
 
 def _closure_rate(q: Array, v: Array) -> Array:
-    """The rate of E as a point of K2 less its rate as a point of K3, K4 and K6."""
+    """The rate of E as a point of K2 less its rate as a point of K3, K4 and K6, (6,); or (6, n) of
+    rates v (7, n)."""
     beta, theta, gamma, phi, delta, omega, epsilon = q
     vb, vt, vg, vp, vd, vo, ve = v
 
-    def turning(angle: complex, rate: float) -> Array:
-        return rate * np.array([-np.sin(angle), np.cos(angle)])
+    def turning(angle: complex, rate: Array) -> Array:
+        return np.multiply.outer([-np.sin(angle), np.cos(angle)], rate)
 
     second = RR * turning(beta, vb) - D_LENGTH * turning(beta + theta, vb + vt)
     quarter = np.pi / 2  # (sin, −cos) of an angle is the direction a quarter turn before it
