@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import phipsi as pp
 from phipsi.model import KINDS
-from phipsi.model.hinges import HingeName
+from phipsi.model.hinges import REVERSED, HingeName
 
 MOVING = tuple(name for name in KINDS if name != "weld")
 ONE_DOF = ("revolute", "continuous", "prismatic", "helical")
@@ -85,6 +85,18 @@ def random_forest(seed: int, n: int, **options: Any) -> pp.Robot:
         if robot.nv:
             return robot
     return random_builder(rng, n, **{**options, "massless": False, "kinds": MOVING}).build()
+
+
+def reversed_forest(seed: int, n: int, **options: Any) -> pp.Robot:
+    """A random robot with the kinds of hinges that `rebase` makes of planar, spherical and free
+    hinges, between others; at roots if there are no `roots=`."""
+    robot = random_forest(seed, n, kinds=("revolute", "planar", "spherical", "free"), **options)
+    builder = robot.edit()
+    for h in robot.hinges:
+        kind = REVERSED.get(f"reversed_{h.kind.name}")
+        if kind and not (h.parent == "world" and "roots" in options):
+            builder.replace_hinge(h.name, kind=kind)
+    return builder.build()
 
 
 def forests(max_bodies: int = 6, **options: Any) -> st.SearchStrategy[pp.Robot]:

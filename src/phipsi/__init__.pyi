@@ -129,6 +129,7 @@ from phipsi.model import ModelError as ModelError
 from phipsi.model import ModelWarning as ModelWarning
 from phipsi.model import Robot as Robot
 from phipsi.model import Spring as Spring
+from phipsi.model import WeldedBody as WeldedBody
 from phipsi.model import combine as combine
 from phipsi.model import robots as robots
 from phipsi.model.load import load as load
@@ -142,8 +143,8 @@ from phipsi.simulation import EventError as EventError
 from phipsi.simulation import Failure as Failure
 from phipsi.simulation import Interrupted as Interrupted
 from phipsi.simulation import Limits as Limits
-from phipsi.simulation import LimitWarning as LimitWarning
 from phipsi.simulation import Release as Release
+from phipsi.simulation import SimulationWarning as SimulationWarning
 from phipsi.simulation import StateHistory as StateHistory
 from phipsi.simulation import Trajectory as Trajectory
 from phipsi.simulation import TrajectoryError as TrajectoryError

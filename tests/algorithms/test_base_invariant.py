@@ -335,32 +335,6 @@ def test_decoupled_bodies_follow_the_joints_to_fourth_order() -> None:
 # ---- robots, costs, numbers ---------------------------------------------------------------------
 
 
-def test_fixed_bases_are_refused() -> None:
-    robot = pp.robots.puma560()
-    s = State(robot)
-    words = f"is known only on a free base, but root joint {robot.hinges[0].name!r} is not free"
-    for call in (
-        lambda: pp.base_invariant_forward_dynamics(robot, s.q, s.v, s.tau),
-        lambda: pp.link_accelerations(robot, s.q, s.v, s.tau),
-        lambda: pp.dual_articulated_inertias(robot, s.q),
-        lambda: pp.decoupled_forward_dynamics(
-            robot, pp.poses(robot, s.q), pp.velocities(robot, s.q, s.v), s.tau
-        ),
-    ):
-        with pytest.raises(pp.ModelError, match=words):
-            call()
-    with pytest.raises(pp.ModelError, match=f"^dual_articulated_inertias {words}"):
-        pp.dual_articulated_inertias(robot, s.q)
-
-
-def test_a_free_root_with_armature_is_refused_for_that() -> None:
-    robot = pp.robots.space_arm()
-    free = robot.hinges[0].name
-    heavy = robot.edit().replace_hinge(free, armature=np.ones(6)).build()
-    with pytest.raises(pp.ModelError, match=f"but root joint {free!r} has armature"):
-        pp.dual_articulated_inertias(heavy, robot.neutral())
-
-
 def test_at_most_twice_the_operations_of_forward_dynamics() -> None:
     for robot in (pp.robots.space_arm(), pp.load(URDFS["ur5_robot"], base="free")):
         both = (pp.base_invariant_forward_dynamics, pp.forward_dynamics)

@@ -15,7 +15,7 @@ from phipsi.compile import Kernel
 from tests.agreement.pinocchio import Side, difference
 from tests.golden import PACKAGED
 from tests.model.urdf_files import URDFS
-from tests.zoo import MOVING, ONE_DOF, State, close, random_forest
+from tests.zoo import MOVING, ONE_DOF, State, close, random_forest, reversed_forest
 
 pin: Any = pytest.importorskip("pinocchio")
 
@@ -25,6 +25,7 @@ ROBOTS = {
     "tree": random_forest(176, 6),
     "forest": random_forest(16, 6),
     "bare": random_forest(39, 5, kinds=MOVING, armature=False),
+    "reversed": reversed_forest(3, 6),
 }
 """Together they have every hinge kind, branches, roots, massless bodies, armature and none."""
 robots = pytest.mark.parametrize("robot", ROBOTS.values(), ids=ROBOTS)

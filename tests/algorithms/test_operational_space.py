@@ -108,8 +108,7 @@ def test_a_singular_frame_has_upsilon_and_a_damped_inertia_and_says_so() -> None
     damped = pp.operational_inertia(robot, q[1], "tool", damping=0.1)
     Upsilon = pp.operational_inertia_inverse(robot, q[1], "tool")
     close(damped, np.linalg.inv(Upsilon + 0.01 * np.eye(6)))
-    with pytest.raises(pp.ModelError, match="free"):
-        pp.operational_inertia(robot, q[1])
+    assert np.isnan(pp.operational_inertia(robot, q[1])).all()
     with pytest.raises(TypeError, match="needs frames="):
         pp.operational_inertia(pp.robots.space_arm(), pp.robots.space_arm().neutral(), damping=0.1)
 

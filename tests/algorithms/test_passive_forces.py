@@ -122,3 +122,15 @@ def test_derivatives_of_springs_are_finite_at_rest_and_at_half_a_turn(kind: Hing
     np.testing.assert_allclose(slope(robot, robot.neutral(), still), -np.diag(K), atol=1e-14)
     half = robot.integrate(robot.neutral(), np.pi * np.eye(robot.nv)[0])
     assert np.isfinite(slope(robot, half, still)).all()
+
+
+@pytest.mark.parametrize("kind", ["planar", "spherical"])
+def test_the_energy_of_springs_is_continuous_at_half_a_turn(kind: HingeName) -> None:
+    robot = hinged(kind, stiffness=(2.0, 3.0, 5.0))
+    u = np.array([np.pi, 0.4, -0.3]) if kind == "planar" else np.pi * np.array([0.6, 0.0, 0.8])
+    at = robot.integrate(robot.neutral(), u)
+    turn = np.eye(3)[0] if kind == "planar" else u / np.pi
+    before, after = (robot.integrate(at, s * 1e-9 * turn) for s in (-1.0, 1.0))
+    assert pp.passive_energy(robot, after) == pytest.approx(pp.passive_energy(robot, before))
+    push, pull = (pp.passive_forces(robot, q, np.zeros(3)) @ turn for q in (before, after))
+    assert push < 0 < pull  # the shorter way back

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import phipsi as pp
-from phipsi.compile import Graph, TraceError, Tracer, lift, tracing
+from phipsi.compile import Gathered, Graph, TraceError, Tracer, lift, tracing
 from phipsi.programs import request
 from tests.compile.both import both
 
@@ -239,6 +239,25 @@ def test_nested_repeat_and_traced_rows() -> None:
         return np.concatenate([last, np.asarray(all_).reshape(-1)])
 
     check(function, X)
+
+
+def test_rows_gathered_from_several_arrays() -> None:
+    """One row, two at a time, and numbers by round, as the same loop on numbers has them."""
+    index = np.array([[0, 1], [1, 2], [1, 0], [2, 2]])
+
+    def function(x: Any, y: Any) -> Any:
+        x = x.reshape(3, 2)
+        rows = Gathered(((x, index), (y, np.array([2, 0, 0, 1])), (np.arange(4.0), np.arange(4))))
+
+        def step(carry: Any, row: Any) -> Any:
+            pair, one, number = row
+            carry = carry * one + pair[0] - number * pair[1]
+            return carry, carry
+
+        last, all_of_them = pp.repeat(4, step, np.ones(2), rows)
+        return np.concatenate([last, all_of_them.reshape(-1)])
+
+    check(function, np.arange(6.0) / 3, Y)
 
 
 def test_repeat_refuses_a_carry_that_changes_shape() -> None:

@@ -85,7 +85,9 @@ def test_every_packaged_robot_is_one_aligned_line_per_body(name: str) -> None:
     for body, hinge in zip(robot.bodies, robot.hinges, strict=True):
         assert any(body.name in line and hinge.name in line for line in lines)
     for frame in robot.frames:
-        assert any(line.endswith(frame) or f"{frame}, " in line for line in lines)
+        assert any(
+            line.endswith(frame) or f"{frame}, " in line or f"{frame} (" in line for line in lines
+        )
 
 
 def test_many_frames_on_a_body_are_cut() -> None:

@@ -13,19 +13,19 @@ import phipsi as pp
 from phipsi.model import CONTACTS, KINDS, HingeKind
 from phipsi.model.builder import PER_HINGE, HingeNumbers
 from phipsi.model.constraints import ContactName
-from phipsi.model.hinges import HingeName
+from phipsi.model.hinges import REVERSED, HingeName
 from phipsi.model.validate import axes as checked_axes
 from phipsi.spatial import Transform
 from phipsi.spatial import rotation as rot
 from tests.each import each
 
-kinds = each("kind", KINDS.values())
+kinds = each("kind", [*KINDS.values(), *REVERSED.values()])
 seeds = each("seed", range(4))
 
 
 def random_hinge(kind: HingeKind, rng: np.random.Generator) -> Any:
     given = rng.standard_normal((kind.axes, 3))
-    axes = checked_axes("test", kind, given[0] if kind.axes == 1 else given)
+    axes = checked_axes("test", kind.forward or kind, given[0] if kind.axes == 1 else given)
     return SimpleNamespace(axes=axes, pitch=rng.uniform(-0.5, 0.5))
 
 
@@ -165,7 +165,7 @@ def test_neutral_is_the_identity_pose(kind: HingeKind) -> None:
 def test_table_rows_are_consistent(kind: HingeKind) -> None:
     h = random_hinge(kind, np.random.default_rng(0))
     q = rot.scalars(kind.neutral)
-    assert KINDS[kind.name] is kind
+    assert {**KINDS, **REVERSED}[kind.name] is kind
     assert len(kind.neutral) == kind.nq
     assert len(kind.columns(h, q)) == kind.nv
     assert kind.nq == kind.nv + (kind.quaternion is not None)

@@ -137,6 +137,14 @@ WRONG = {
     "surrogate": ('{"phipsi": 1, "name": "\\ud800"}', "printable"),
     "world": (changed("bodies", 0, "name", to="world"), "is the root"),
     "inertia": (changed("bodies", 0, "inertia", to=[1, 2]), r"bodies\[0\].inertia .* 10 numbers"),
+    "welded": (
+        changed("bodies", 0, "welded", to=[{"name": "w", "inertia": [1]}]),
+        r"bodies\[0\].welded\[0\].inertia .* 10 numbers",
+    ),
+    "welded name": (
+        changed("bodies", 0, "welded", to=[{"name": "bob", "inertia": [0] * 10}]),
+        "two bodies are named 'bob'",
+    ),
     "text": (changed("bodies", 0, "inertia", 3, to="1"), r"inertia has '1', which is not a number"),
     "bool": (changed("bodies", 0, "inertia", 3, to=True), "True, which is not a number"),
     "null": (changed("hinges", 0, "armature", to=[None]), "None, which is not a number"),

@@ -1,5 +1,6 @@
 """MJCF through MuJoCo's compiler: kinematics and dynamics against MuJoCo itself."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -145,30 +146,122 @@ def test_a_free_joint_starts_at_rest():
     assert list(rest) == [1, 2, 3, 1, 0, 0, 0]
 
 
+CHAIN = ZOO["hinge"]
+TOUCHING = CHAIN.replace('contact="disable" ', "")
+GEOM = '<geom name="{}" size=".1" mass="1"/>'
 LEFT_OUT = {
-    "equality constraints": (
-        ZOO["hinge"],
-        '<equality><joint joint1="hinge" joint2="b"/></equality>',
+    "equality constraints (2: 'tie', number 1)": (
+        CHAIN,
+        '<equality><joint name="tie" joint1="hinge" joint2="b"/><joint joint1="b"/></equality>',
     ),
-    "tendon forces": (
-        ZOO["hinge"],
-        '<tendon><fixed stiffness="1"><joint joint="b" coef="1"/></fixed></tendon>',
+    "tendons (1: 'rope')": (
+        CHAIN, '<tendon><fixed name="rope"><joint joint="b" coef="1"/></fixed></tendon>'
     ),
-    "fluid forces": (world(body("a", HINGE, BOX), option='viscosity="1"'), ""),
-    "gravity compensation": (world(body("a", HINGE, BOX, pose='gravcomp="1"')), ""),
-    "springs of free joints": (world(body("a", '<joint type="free" stiffness="1"/>', BOX)), ""),
-    "armature of free joints": (world(body("a", '<joint type="free" armature="1"/>', BOX)), ""),
-}
+    "servos (4: 'p', 'v', 'd' and 1 more); the forces of joints are inputs, see phipsi.control": (
+        CHAIN,
+        '<actuator><position name="p" joint="hinge" kp="3"/><velocity name="v" joint="b" kv="2"/>'
+        '<damper name="d" joint="b" kv="1" ctrlrange="0 1"/><position joint="b" kp="1"/>'
+        '<motor joint="b"/></actuator>',
+    ),
+    "actuators that are no motors (2: 'slow', 'pull')": (
+        CHAIN,
+        '<actuator><general name="slow" joint="b" dyntype="integrator"/>'
+        '<motor name="pull" site="s" refsite="s"/></actuator><worldbody><site name="s"/>'
+        "</worldbody>",
+    ),
+    "mocap bodies (1: 'hand'), which stay at their pose": (
+        world(body("a", HINGE, BOX), '<body name="hand" mocap="true"/>'), ""
+    ),
+    "contacts of geoms (2: 'ground', number 1)": (
+        TOUCHING, '<worldbody><geom name="ground" type="plane" size="1 1 1"/></worldbody>'
+        '<contact><exclude body1="world" body2="b"/></contact>',
+    ),
+    "fluid forces (density 0, viscosity 1)": (
+        world(body("a", HINGE, BOX), option='viscosity="1"'), ""
+    ),
+    "gravity compensation (1: 'a')": (world(body("a", HINGE, BOX, pose='gravcomp="1"')), ""),
+    "springs of free joints (1: number 0)": (
+        world(body("a", '<joint type="free" stiffness="1"/>', BOX)), ""
+    ),
+    "armature of free joints (1: 'f')": (
+        world(body("a", '<joint name="f" type="free" armature="1"/>', BOX)), ""
+    ),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("what", LEFT_OUT)
 def test_what_is_left_out_is_said(what: str):
     text, more = LEFT_OUT[what]
     text = text.replace("</mujoco>", more + "</mujoco>")
-    with pytest.warns(pp.ModelWarning, match=f"does not take over from this MJCF: {what}$"):
-        from_mjcf(text)
-    with pytest.raises(pp.ModelError, match=what):
-        from_mjcf(text, strict=True)
+    words = re.escape(f"does not take over from this MJCF: {what}")
+    with pytest.warns(pp.ModelWarning, match=f"{words}$") as said:
+        pp.load(text)
+    assert len(said) == 1
+    with pytest.raises(pp.ModelError, match=f"{words}$"):
+        pp.load(text, strict=True)
+
+
+def test_each_kind_that_is_left_out_has_a_sentence():
+    more = (
+        '<worldbody><body name="hand" mocap="true"/></worldbody>'
+        '<actuator><position name="p" joint="b"/></actuator>'
+    )
+    with pytest.warns(pp.ModelWarning) as said:
+        pp.load(CHAIN.replace("</mujoco>", more + "</mujoco>"))
+    assert [str(w.message).split(": ", 1)[1].split(" (")[0] for w in said] == [
+        "servos",
+        "mocap bodies",
+    ]
+
+
+APART = '<geom size="1" contype="4" conaffinity="8"/>'
+
+
+def two(a: str, b: str, more: str = "") -> str:
+    """Two moving bodies, the second on the first, with a geom of these attributes each."""
+    inner = body("b", "<joint/>", f'<geom size=".1" mass="1" {b}/>')
+    text = world(body("a", "<joint/>", f'<geom size=".1" mass="1" {a}/>', inner))
+    return text.replace('contact="disable" ', "").replace("</mujoco>", f"{more}</mujoco>")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        two("", ""),
+        two("", "").replace("<worldbody>", f"<worldbody>{APART}"),
+        two('contype="2"', 'contype="2"').replace("<worldbody>", '<worldbody><geom size="1"/>'),
+    ],
+)  # fmt: skip
+def test_geoms_that_mujoco_never_lets_touch_are_no_contacts(
+    text: str, recwarn: pytest.WarningsRecorder
+):
+    """A parent and its child do not touch, nor do geoms whose bits exclude each other."""
+    model = mujoco.MjModel.from_xml_string(text)
+    data = mujoco.MjData(model)
+    model.body_pos[:] = 0.0  # all geoms in one place
+    mujoco.mj_forward(model, data)
+    expected = data.ncon > 0
+    pp.load(text)
+    assert any("contacts" in str(w.message) for w in recwarn) == expected
+
+
+def test_effort_is_the_force_of_the_motors():
+    """MuJoCo's joint force at full control, both motors of one joint together; none: no motor."""
+    bodies = [body(n, f'<joint name="{n}"/>', BOX) for n in "wxy"]
+    bodies.append(body("z", '<joint name="z" actuatorfrcrange="-2 2"/>', BOX))
+    motors = (
+        '<motor joint="w" gear="-3" ctrlrange="-2 1"/><motor joint="w" gear="2" ctrlrange="-5 5" '
+        'forcerange="-1 .5"/><motor joint="x"/><general joint="z" gainprm="4" ctrlrange="0 1"/>'
+    )
+    text = world(*bodies).replace("</mujoco>", f"<actuator>{motors}</actuator></mujoco>")
+    robot, model = pp.load(text), mujoco.MjModel.from_xml_string(text)
+    data = mujoco.MjData(model)
+    data.ctrl[:] = -2, 5, 1e9, 1
+    mujoco.mj_forward(model, data)
+    most = abs(data.qfrc_actuator)
+    assert [float(h.effort[0]) for h in robot.hinges] == [8.0, np.inf, 0.0, 2.0]
+    assert most.tolist() == [7.0, 1e9, 0.0, 2.0]  # the second motor of w is stronger backwards
+    assert robot.driven.tolist() == [True, True, False, True]
 
 
 def test_a_file_with_a_mesh_and_an_include(tmp_path: Path):

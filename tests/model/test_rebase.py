@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast, get_args
 
 import numpy as np
 import pytest
 
 import phipsi as pp
 from phipsi.model import KINDS
-from phipsi.model.hinges import HingeName
+from phipsi.model.hinges import REVERSED, HingeName
+from phipsi.model.parts import PerCoordinate, PerFreedom
 from tests.agreement.test_hinges import pin
 from tests.zoo import MOVING, State, close, random_forest
 
@@ -33,18 +34,24 @@ def sayable(h: pp.Hinge) -> dict[str, Any]:
     return new
 
 
-def flyer(seed: int, n: int = 5, **options: Any) -> pp.Robot:
-    """A forest of free trees, each hinge with data that can be said from both sides."""
+def flyer(seed: int, n: int = 5, *, alike: bool = False, **options: Any) -> pp.Robot:
+    """A forest of free trees; `alike`: each hinge with data that can be said from both sides by a
+    hinge of the same kind, else any data."""
     robot = random_forest(seed, n, roots=("free",), **options)
     builder = robot.edit()
     for h in robot.hinges:
-        builder.replace_hinge(h.name, **sayable(h))
+        if alike or h.parent == "world":
+            builder.replace_hinge(h.name, **sayable(h))
     return builder.build()
 
 
+any_data = pytest.mark.parametrize("alike", [True, False], ids=["alike", "any"])
+
+
+@any_data
 @seeds
-def test_dynamics_do_not_depend_on_the_base(seed: int) -> None:
-    robot = flyer(seed)
+def test_dynamics_do_not_depend_on_the_base(seed: int, alike: bool) -> None:
+    robot = flyer(seed, alike=alike)
     s = State(robot, seed=seed)
     wrenches = {b.name: f for b, f in zip(robot.bodies, s.external, strict=True)}
     a = pp.forward_dynamics(robot, s.q, s.v, s.tau, external=wrenches)
@@ -76,9 +83,10 @@ def test_every_body_in_turn_accelerates_as_in_pinocchio() -> None:
         close(a2[free.v], [*data.a[i + 1].angular, *data.a[i + 1].linear])
 
 
+@any_data
 @seeds
-def test_every_body_and_frame_stays_where_it_is(seed: int) -> None:
-    robot = flyer(seed)
+def test_every_body_and_frame_stays_where_it_is(seed: int, alike: bool) -> None:
+    robot = flyer(seed, alike=alike)
     s = State(robot, seed=seed)
     names = [*(b.name for b in robot.bodies), *robot.frames]
     for body in robot.bodies:
@@ -95,10 +103,11 @@ def test_every_body_and_frame_stays_where_it_is(seed: int) -> None:
             )
 
 
+@any_data
 @seeds
-def test_mass_matrix_and_forces_by_the_map_of_velocities(seed: int) -> None:
+def test_mass_matrix_and_forces_by_the_map_of_velocities(seed: int, alike: bool) -> None:
     """𝓜' = T⁻*𝓜T⁻¹ and tau' = T⁻*tau with T column by column, P'(base) = P + S = Λ."""
-    robot = flyer(seed)
+    robot = flyer(seed, alike=alike)
     s = State(robot, seed=seed)
     mass, unit = pp.mass_matrix(robot, s.q), np.eye(robot.nv)
     P, S = pp.articulated_inertias(robot, s.q).P, pp.dual_articulated_inertias(robot, s.q).S
@@ -112,9 +121,10 @@ def test_mass_matrix_and_forces_by_the_map_of_velocities(seed: int) -> None:
         close(pp.articulated_inertias(other.robot, q[0]).P[k], P[i] + S[i], 1e-9)
 
 
+@any_data
 @seeds
-def test_there_and_back(seed: int) -> None:
-    robot = flyer(seed)
+def test_there_and_back(seed: int, alike: bool) -> None:
+    robot = flyer(seed, alike=alike)
     s = State(robot, batch=(2,), seed=seed)
     for body in robot.bodies:
         other = pp.rebase(robot, body.name)
@@ -136,9 +146,10 @@ def test_there_and_back(seed: int) -> None:
             close(pp.kinetic_energy(again.robot, q3, v3), pp.kinetic_energy(robot, s.q, s.v))
 
 
+@any_data
 @seeds
-def test_accelerations_are_the_rates_of_velocities(seed: int) -> None:
-    robot = flyer(seed, 4)
+def test_accelerations_are_the_rates_of_velocities(seed: int, alike: bool) -> None:
+    robot = flyer(seed, 4, alike=alike)
     s = State(robot, seed=seed)
     step = 1e-5
     for body in robot.bodies:
@@ -154,15 +165,17 @@ def test_accelerations_are_the_rates_of_velocities(seed: int) -> None:
         close(other.robot.difference(q_behind, q_ahead) / (2 * step), v, 1e-6)
 
 
+@any_data
 @pytest.mark.parametrize("kind", MOVING)
-def test_each_kind_turned_round(kind: HingeName) -> None:
+def test_each_kind_turned_round(kind: HingeName, alike: bool) -> None:
     """Pose and velocity of a hinge from the other side, on a robot of two bodies."""
-    robot = flyer(3, 2, kinds=(kind,), branching=False, massless=False)
+    robot = flyer(3, 2, alike=alike, kinds=(kind,), branching=False, massless=False)
     s = State(robot, batch=(3,))
     other = pp.rebase(robot, "body1")
     q, v = other.state(s.q, s.v)
     h, back = robot.hinge("hinge1"), other.robot.hinge("hinge1")
-    assert (back.kind, back.parent, back.child) == (h.kind, "body1", "body0")
+    assert (back.parent, back.child) == ("body1", "body0")
+    assert back.kind is h.kind or (back.kind.forward is h.kind and not alike)
     if h.kind.nv == 1:
         assert (q[:, back.q] == s.q[:, h.q]).all() and (v[:, back.v] == s.v[:, h.v]).all()
     close(pp.kinetic_energy(other.robot, q, v), pp.kinetic_energy(robot, s.q, s.v))
@@ -214,28 +227,34 @@ def ball(kind: HingeName, **numbers: Any) -> pp.Robot:
     )
 
 
-@pytest.mark.parametrize(
-    ("kind", "numbers", "words"),
-    [
-        ("spherical", {"armature": (1, 1, 2)}, "'joint' is spherical with armature .* equal"),
-        ("spherical", {"friction": 1}, "'joint' is spherical with friction .* zero"),
-        ("planar", {"stiffness": (1, 1, 0)}, "'joint' is planar with stiffness .* zero"),
-        ("free", {"damping": (1, 1, 1, 0, 0, 1)}, "'joint' is free with damping .* zero"),
-    ],
-)
-def test_what_cannot_be_said_from_the_other_side_is_refused(
-    kind: HingeName, numbers: Any, words: str
+LOST = {
+    "armature": ("spherical", {"armature": (1, 1, 2)}),
+    "friction": ("spherical", {"friction": 1, "backlash": 0.1}),
+    "springs": ("planar", {"stiffness": (1, 1, 0), "rest": (1, 2, 3)}),
+    "dampers": ("free", {"damping": (1, 1, 1, 0, 0, 1)}),
+    "limits": ("planar", {"lower": (-1, -1, -2), "upper": (1, 1, 2), "effort": (1, 2, 3)}),
+}
+
+
+@pytest.mark.parametrize("what", LOST)
+def test_what_cannot_be_said_in_other_coordinates_keeps_its_own(
+    what: str, recwarn: pytest.WarningsRecorder
 ) -> None:
-    with pytest.raises(pp.ModelError, match=words):
-        pp.rebase(ball(kind, **numbers), "b")
-
-
-def test_limits_that_cannot_be_kept_are_dropped_with_a_warning() -> None:
-    robot = ball("planar", lower=(-1, -1, -2), upper=(1, 1, 2))
-    for _ in range(2):  # every time
-        with pytest.warns(pp.ModelWarning, match=r"'joint' is planar: its limits \(lower, upper\)"):
-            other = pp.rebase(robot, "b").robot
-        assert list(other.hinge("joint").upper) == [np.inf, np.inf, 2]
+    """Nothing is lost, in any order, in JSON, and back again the robot is the same."""
+    kind, numbers = LOST[what]
+    robot = ball(cast("HingeName", kind), **numbers)
+    other = pp.rebase(robot, "b").robot
+    assert not recwarn.list
+    h, back = robot.hinge("joint"), other.hinge("joint")
+    assert back.kind is REVERSED[f"reversed_{kind}"]
+    for name in (*get_args(PerFreedom), *get_args(PerCoordinate)):
+        assert (getattr(back, name) == getattr(h, name)).all()
+    assert pp.load(pp.model.json.to_json(other)) == other
+    again = pp.rebase(other, "a").robot
+    assert again.hinge("joint").kind is h.kind
+    s = State(robot)
+    close(pp.mass_matrix(again, s.q), pp.mass_matrix(robot, s.q))
+    close(pp.passive_forces(again, s.q, s.v), pp.passive_forces(robot, s.q, s.v))
 
 
 def test_limits_of_the_free_hinge_are_dropped_with_a_warning_at_the_call() -> None:

@@ -35,6 +35,10 @@ VARIANTS: list[Callable[[], Robot]] = [
 ]
 
 
+def test_only_the_robots_are_seen() -> None:
+    assert sorted(dir(robots)) == sorted(f.__name__ for f in FUNCTIONS)
+
+
 def body_poses(robot: Robot, q: np.ndarray) -> list[Transform]:
     """The pose of every body in the world."""
     poses: list[Transform] = []

@@ -1,5 +1,6 @@
 """URDF files against Pinocchio, and what the loader makes of odd ones."""
 
+import re
 import warnings
 
 import numpy as np
@@ -110,6 +111,31 @@ def test_data_of_a_joint():
         [[0, -1, 0, 1], [1, 0, 0, 2], [0, 0, 1, 3], [0, 0, 0, 1]],
         atol=1e-15,
     )
+
+
+MIMIC, SAFETY = '<mimic joint="two"/>', '<safety_controller k_velocity="1"/>'
+DAMPED = '<limit effort="1" velocity="1"/><dynamics damping="1"/>'
+LEFT_OUT = {
+    "mimic relations, which are data: these joints move by themselves (1: 'one')": [
+        joint("one", "base", "a", inside=MIMIC), CHAIN[1]
+    ],
+    "safety controllers (2: 'one', 'two')": [
+        joint("one", "base", "a", inside=SAFETY), joint("two", "a", "b", inside=SAFETY)
+    ],
+    "limits and dynamics of joints with several freedoms (1: 'one')": [
+        joint("one", "base", "a", "planar", DAMPED), joint("two", "a", "b", inside=DAMPED)
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", LEFT_OUT)
+def test_what_has_no_effect_is_said(what: str):
+    words = re.escape(f"phipsi does not apply from this URDF: {what}")
+    with pytest.warns(pp.ModelWarning, match=f"^{words}$") as said:
+        pp.load(urdf(*LEFT_OUT[what]))
+    assert len(said) == 1
+    with pytest.raises(pp.ModelError, match=f"^{words}$"):
+        pp.load(urdf(*LEFT_OUT[what]), strict=True)
 
 
 def test_defaults():

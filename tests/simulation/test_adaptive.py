@@ -204,11 +204,11 @@ def test_a_motion_that_ends_keeps_its_samples(method: MethodName):
     with pytest.raises(pp.Diverged) as caught:
         pp.simulate(
             balls(1.0), [1.0], [2.0], lambda robot, q: 6.0 * q**2, duration=2.1, dt=0.3,
-            method=method, rtol=1e-9,
+            method=method, rtol=1e-6, atol=1e-8,
         )  # fmt: skip
     before = caught.value.trajectory
     assert before.t[-1] == pytest.approx(0.9)
-    assert np.allclose(before.q[:, 0], (1.0 - before.t) ** -2, rtol=1e-6)
+    assert np.allclose(before.q[:, 0], (1.0 - before.t) ** -2, rtol=1e-3)
     assert ("radau" in str(caught.value)) == (method in ("dop853", "rk45", "radau"))
 
 

@@ -63,12 +63,13 @@ def test_a_joint_that_passes_its_limits_without_stops_is_a_warning():
         builder.hinge(
             name, "prismatic", "world", name, axis=(1.0, 0.0, 0.0), lower=-reach, upper=reach
         )
-    robot, how = builder.build(), {"duration": 1.0, "dt": 0.1}
+    robot = builder.build()
+    how: dict[str, Any] = {"duration": 1.0, "dt": 0.1}
     said = r"'short' is beyond its limits \[-0\.55, 0\.55\] at t = 0\.6 s.*limits=True"
-    with pytest.warns(pp.LimitWarning, match=said) as caught:
+    with pytest.warns(pp.SimulationWarning, match=said) as caught:
         pp.simulate(robot, [0.0, 0.0], [1.0, 1.0], **how)
     assert len(caught) == 1
-    with pytest.warns(pp.LimitWarning, match=said):
+    with pytest.warns(pp.SimulationWarning, match=said):
         pp.rollout(robot, [0.0, 0.0], [[0.1, 0.1], [-1.0, 1.0]], **how)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -124,6 +125,22 @@ def test_planar_hinges_have_stops():
 # ---- closures -----------------------------------------------------------------------------------
 
 FOUR_BAR = [pp.Loop("coupler_tip", "rocker_tip", free=np.eye(6)[:, [3, 5]])]
+
+
+def test_closures_that_contradict_each_other_are_a_warning():
+    """The tip of a pendulum that moves cannot be held: along the rod it needs −ω²ℓ."""
+    builder = pp.Builder("pendulum").body("rod", mass=1.0, com=(0, 0, -0.5), inertia=(1, 1, 1))
+    builder.hinge("pin", "revolute", "world", "rod", axis=(0, 1, 0))
+    builder.frame("tip", "rod", position=(0, 0, -1.0)).frame("hook", "world", position=(0, 0, -1.0))
+    robot, hook = builder.build(), [pp.Loop("hook", "tip", free=np.eye(6)[:, [3, 5]])]
+    how: dict[str, Any] = {"duration": 0.1, "dt": 0.01, "stabilisation": 0.0, "closures": hook}
+    with pytest.warns(pp.SimulationWarning, match=r"contradict each other at t = .*residual 4\.0"):
+        motion = pp.simulate(robot, [0.0], [2.0], **how)
+    assert np.allclose(motion.signals["closure_residual"][0], 4.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        still = pp.simulate(robot, [0.0], [0.0], **how)
+    assert still.signals["closure_residual"].max() < 1e-12
 
 
 def test_a_four_bar_stays_closed_and_keeps_its_energy():

@@ -164,7 +164,8 @@ def test_a_change_gives_another_sequence():
 
 
 def test_sequences_that_cannot_be():
-    robot, how = balls(*MASSES), {"duration": T, "dt": 0.01}
+    robot = balls(*MASSES)
+    how: dict[str, Any] = {"duration": T, "dt": 0.01}
 
     def refused(error: type[Exception], sentence: str, u: Any, sequences: Any) -> None:
         with pytest.raises(error, match=sentence):

@@ -1,8 +1,13 @@
-"""Base-invariant dynamics of free-flyers: each body from its neighbours' messages alone ([BI] 3).
+"""Base-invariant dynamics: each body from its neighbours' messages alone ([BI] 3).
 
 P and z are the inertia and the force at a body's inboard hinge of the body and all that is outboard
 of it; S and z_s are those of all other bodies. At every body f = Pλ + z and −f = Sλ + z_s, so that
 λ = −(P + S)⁻¹(z + z_s): no body is the base.
+
+This holds in trees with a free base. In others the world is a body of infinite inertia, and S is
+infinite along what the hinges between a body and the world transmit. There the message from inboard
+is the motion of the parent, λ = φ*λ_p + H*β̇ from λ = 0 of the world, and Λ = P + S is Υ⁻¹, which
+exists for bodies that can accelerate in every direction.
 
 The acceleration of a body is α = ᾱ + λ. The bias ᾱ = φ*ᾱ_p + a is its value at zero joint
 acceleration, and λ is what the joint accelerations add. ᾱ is part of the loads u = Mᾱ + b, so the
@@ -11,8 +16,8 @@ recursions are those of [BI] with a = 0 and with u in place of b.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Annotated, Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -20,7 +25,7 @@ from phipsi.algorithms.articulated_body import ACCELERATION
 from phipsi.algorithms.kinematics import moving, posed, view
 from phipsi.conventions import Reference
 from phipsi.model import Robot
-from phipsi.operators.checks import check_free
+from phipsi.operators.checks import in_free_trees
 from phipsi.operators.lowering.steps import (
     MASSLESS,
     WORLD_DUAL,
@@ -29,9 +34,11 @@ from phipsi.operators.lowering.steps import (
     gyroscopic,
     riccati,
     sibling_message,
+    upsilon,
 )
 from phipsi.programs import program
 from phipsi.spatial import (
+    Compliance,
     Force,
     Joined,
     Motion,
@@ -73,15 +80,45 @@ from phipsi.typing import (
 # ---- inertias -----------------------------------------------------------------------------------
 
 
-def operational(robot: Robot, q: ConfigurationLike, what: str = "Λ = P + S") -> Forest:
-    """The forest with P, S and Λ = P + S of each body, the inertia of the whole robot as seen from
-    that body ([BI] 4).
+class InTrees(NamedTuple):
+    """A forest for trees with a free base, and one for the other trees."""
 
-    A robot whose base is not free is refused; `what` is the quantity that the error names.
+    free: Forest
+    bound: Forest
+
+    def rows(self, result: Callable[[Forest], Array], per: Literal["nb", "nv"] = "nb") -> Array:
+        """A result of both forests with one row for each body or freedom, each row from the forest
+        of its tree."""
+        free = in_free_trees(self.free.robot, per)
+        if free.all():
+            return result(self.free)
+        out = np.array(result(self.bound), object)
+        out[free] = np.asarray(result(self.free), object)[free]
+        return out
+
+
+def operational(robot: Robot, q: ConfigurationLike) -> InTrees:
+    """P, S and Λ = P + S of each body, the inertia of the whole robot as seen from that body ([BI]
+    4)."""
+    x = inward(riccati, forest(robot, q))
+    free = outward(dual, over_siblings(sibling_message, x, siblings=MASSLESS), **WORLD_DUAL)
+    if in_free_trees(robot).all():
+        return InTrees(free, free)
+    x = outward(upsilon, x, Upsilon=Compliance.zero())
+    return InTrees(free, outward(bound_dual, x, Lambda=WORLD_DUAL["rest"], finite=0.0))
+
+
+def bound_dual(k: Record, parent: Record) -> dict[str, Any]:
+    """Λ = Υ⁻¹,  S = Λ − P,  S⁺ = φ⁻¹Λ_pφ⁻* − P⁺,  G_s = −S⁺H*D_s⁻¹; NaN where they are infinite
+
+    [BI] (34). `finite` and `finite_plus`: whether Λ and S⁺ are finite.
     """
-    check_free(what, robot)
-    x = over_siblings(sibling_message, inward(riccati, forest(robot, q)), siblings=MASSLESS)
-    return outward(dual, x, **WORLD_DUAL)
+    Lambda, finite = k.Upsilon.inertia
+    S_plus = k.phi.solve_congruence(parent.Lambda) - k.P_plus
+    return {
+        "Lambda": Lambda, "finite": finite, "S": Lambda - k.P, "finite_plus": parent.finite,
+        "minus_G_s": S_plus.gain(k.H, k.A),
+    }  # fmt: skip
 
 
 class DualInertias(NamedTuple):
@@ -102,13 +139,14 @@ def dual_articulated_inertias(robot: Robot, q: ConfigurationLike) -> DualInertia
 
     S⁺ = φ⁻¹(M_p + S_p + Σ φP⁺φ* of siblings)φ⁻*, D_s = HS⁺H* + A, G_s = −S⁺H*D_s⁻¹,
     S = S⁺ + G_sHS⁺. S of a body is the inertia that it feels of all bodies beyond its inboard
-    hinge, while every other hinge is free to move. At a root S = 0, and D_s, which is infinite
-    there, is given as zero. Needs a free base. Cost O(N).
+    hinge, while every other hinge is free to move. At a free root S = 0, and D_s, which is infinite
+    there, is given as zero. In a tree whose base is not free S and S⁺ are infinite unless the body,
+    or its parent, can accelerate in every direction: S = Υ⁻¹ − P, else NaN. Cost O(N).
 
     Parameters
     ----------
     robot
-        The robot, with a free base.
+        The robot.
     q : (…, nq)
         Configuration.
 
@@ -116,11 +154,6 @@ def dual_articulated_inertias(robot: Robot, q: ConfigurationLike) -> DualInertia
     -------
     DualInertias
         `S` (…, nb, 6, 6) [kg, kg·m, kg·m²], `D_s` (…, nv, nv) and `G_s` (…, 6, nv).
-
-    Raises
-    ------
-    ModelError
-        If the base is not free.
 
     Examples
     --------
@@ -136,8 +169,22 @@ def dual_articulated_inertias(robot: Robot, q: ConfigurationLike) -> DualInertia
         """D_s, zero where it is infinite, and G_s"""
         return {"D_s": k.minus_G_s.D.matrix * k.inside, "G_s": -k.minus_G_s.matrix}
 
-    x = local(finite_gains, operational(robot, q, "dual_articulated_inertias"))
-    return DualInertias(stack(x, "S", (6, 6)), diagonal(x, "D_s"), columns(x, "G_s"))
+    def bound_gains(k: Record) -> dict[str, Any]:
+        """D_s and G_s, NaN where S⁺ is infinite"""
+
+        def finite(matrix: Array) -> Array:
+            rows = [[rot.select(k.finite_plus, x, np.nan) for x in row] for row in matrix]
+            return np.array(rows, object)
+
+        return {"D_s": finite(k.minus_G_s.D.matrix), "G_s": finite(-k.minus_G_s.matrix)}
+
+    free, bound = operational(robot, q)
+    x = InTrees(local(finite_gains, free), bound if bound is free else local(bound_gains, bound))
+    return DualInertias(
+        x.rows(lambda x: stack(x, "S", (6, 6))),
+        x.rows(lambda x: diagonal(x, "D_s"), per="nv"),
+        x.rows(lambda x: columns(x, "G_s").T, per="nv").T,
+    )
 
 
 # ---- messages and where they meet ---------------------------------------------------------------
@@ -186,8 +233,15 @@ def rate(k: Record, parent: Record) -> dict[str, Any]:
     return {"qdd": inner * even + outer * parent.even, "lam": k.lam, "even": even}
 
 
-def pass_messages(x: Forest, order: Sequence[Edge] | None = None) -> Forest:
-    """The forest with λ of each body, from the messages of its neighbours; bodies have u and tau.
+def follow(k: Record, parent: Record) -> dict[str, Any]:
+    """β̇ = ν − G*λ⁺,  λ = λ⁺ + H*β̇,  λ⁺ = φ*λ_p: the base of the tree is the world   [BI] Alg 2.3"""
+    plus = k.phi.T @ parent.lam
+    qdd = k.D.solve(k.eps) - k.G.T @ plus
+    return {"qdd": qdd, "lam": plus + k.H.T @ qdd}
+
+
+def pass_messages(x: Forest, order: Sequence[Edge] | None = None) -> InTrees:
+    """The forests with λ of each body, from the messages of its neighbours; bodies have u and tau.
 
     `order` as in `link_accelerations`.
     """
@@ -196,7 +250,9 @@ def pass_messages(x: Forest, order: Sequence[Edge] | None = None) -> Forest:
     x = messages(
         x, outboard_message, to_siblings, inboard_message, order, nothing=nothing, world=world
     )
-    return local(combine_messages, x)
+    free = local(combine_messages, x)
+    every = in_free_trees(x.robot).all()
+    return InTrees(free, free if every else outward(follow, x, lam=Motion.zero()))
 
 
 def body_accelerations(
@@ -208,8 +264,8 @@ def body_accelerations(
         """α in the reference"""
         return {"expressed": view(k.pose, reference) @ (k.lam + k.bias)}
 
-    x = pass_messages(outward(bias_load, x, bias=Motion.zero()), order)
-    return stack(local(express, x), "expressed")
+    trees = pass_messages(outward(bias_load, x, bias=Motion.zero()), order)
+    return trees.rows(lambda x: stack(local(express, x), "expressed"))
 
 
 # ---- dynamics -----------------------------------------------------------------------------------
@@ -238,13 +294,13 @@ def base_invariant_forward_dynamics(
 ) -> JointVector:
     """Joint accelerations without a base: β̇ = ν_s − G_s*λ, λ of each body by itself ([BI] Alg 3.3).
 
-    The result is that of `forward_dynamics`. Needs a free base. Cost O(N), about twice that of
-    `forward_dynamics`.
+    The result is that of `forward_dynamics`, which is also the algorithm in trees whose base is not
+    free. Cost O(N), about twice that of `forward_dynamics`.
 
     Parameters
     ----------
     robot
-        The robot, with a free base.
+        The robot.
     q : (…, nq)
         Configuration.
     v : (…, nv)
@@ -259,11 +315,6 @@ def base_invariant_forward_dynamics(
     (…, nv)
         Joint accelerations β̇ [rad/s² or m/s²].
 
-    Raises
-    ------
-    ModelError
-        If the base is not free.
-
     Examples
     --------
     >>> import numpy as np, phipsi as pp
@@ -273,11 +324,11 @@ def base_invariant_forward_dynamics(
     >>> np.allclose(a, pp.forward_dynamics(robot, q, v, tau))
     True
     """
-    check_free("base_invariant_forward_dynamics", robot)
     x = forest(robot, q, external=external, v=v, tau=tau)
     still = RigidMotion.accelerated(-rot.scalars(robot.gravity))
-    x = pass_messages(outward(classical_load, x, X=still))
-    return gather(outward(rate, x, lam=Motion.zero(), even=0.0), "qdd")
+    free, bound = pass_messages(outward(classical_load, x, X=still))
+    free = outward(rate, free, lam=Motion.zero(), even=0.0)
+    return InTrees(free, bound).rows(lambda x: gather(x, "qdd"), per="nv")
 
 
 @program(static=("order",))
@@ -293,12 +344,13 @@ def link_accelerations(
 ) -> SpatialVectors:
     """The true acceleration of every body, each by itself: α = ᾱ − (P + S)⁻¹(z + z_s) ([BI] 3.2).
 
-    True means that gravity is not subtracted. Needs a free base. Cost O(N).
+    True means that gravity is not subtracted. In a tree whose base is not free λ = α − ᾱ follows
+    from that of the parent, λ = φ*λ_p + H*β̇. Cost O(N).
 
     Parameters
     ----------
     robot
-        The robot, with a free base.
+        The robot.
     q : (…, nq)
         Configuration.
     v : (…, nv)
@@ -320,11 +372,6 @@ def link_accelerations(
     (…, nb, 6)
         Spatial accelerations [rad/s², m/s²], in the reference frame.
 
-    Raises
-    ------
-    ModelError
-        If the base is not free.
-
     Examples
     --------
     >>> import numpy as np, phipsi as pp
@@ -335,7 +382,6 @@ def link_accelerations(
     >>> np.allclose(alpha, pp.accelerations(robot, q, v, a))
     True
     """
-    check_free("link_accelerations", robot)
     x = moving(forest(robot, q, external=external, v=v, tau=tau))
     x = outward(gyroscopic, x, gravity=Motion(rot.zero(), rot.scalars(robot.gravity)))
     edges = None if order is None else as_edges(order)
@@ -374,13 +420,13 @@ def decoupled_forward_dynamics(
     The state has 6 nb coordinates, which need not satisfy the hinges: φ is the relative pose with
     the nearest rotation that the hinge allows, Δ = V − φ*V_p, and a = ad(V)Δ + Ḣ*β with the β
     nearest to Δ. From there on it is `link_accelerations`. Where the state is integrated,
-    Ẋ = X V^ and V̇ = α, the bodies drift apart; `minimal_state` returns them to the hinges. Needs a
-    free base. Cost O(N).
+    Ẋ = X V^ and V̇ = α, the bodies drift apart; `minimal_state` returns them to the hinges. Cost
+    O(N).
 
     Parameters
     ----------
     robot
-        The robot, with a free base.
+        The robot.
     poses : (…, nb, 4, 4)
         Poses of the bodies in the world, as `poses` returns them [m].
     velocities : (…, nb, 6)
@@ -395,11 +441,6 @@ def decoupled_forward_dynamics(
     (…, nb, 6)
         Spatial accelerations [rad/s², m/s²], in the bodies' own frames.
 
-    Raises
-    ------
-    ModelError
-        If the base is not free.
-
     Examples
     --------
     >>> import numpy as np, phipsi as pp
@@ -410,7 +451,6 @@ def decoupled_forward_dynamics(
     >>> np.allclose(alpha, pp.link_accelerations(robot, q, v, tau))
     True
     """
-    check_free("decoupled_forward_dynamics", robot)
     gravity = rot.scalars(robot.gravity)
 
     def relative_motion(k: Record, parent: Record) -> dict[str, Any]:

@@ -186,13 +186,13 @@ def operational_inertia(
     """Λ = (J𝓜⁻¹J*)⁻¹: the inertia that is felt at frames ([SOA] 5.2, [BI] Lemma 4.1, Alg 4.1).
 
     With `frames`: of the named frames together; Λ does not exist where they cannot accelerate in
-    every direction. Without: of every body of a free-flyer by itself, Λ = P + S, without an
-    inversion. Cost O(N).
+    every direction. Without: of every body by itself; in trees with a free base Λ = P + S, without
+    an inversion. Cost O(N).
 
     Parameters
     ----------
     robot
-        The robot; without `frames`, one with a free base.
+        The robot.
     q : (…, nq)
         Configuration.
     frames
@@ -204,14 +204,12 @@ def operational_inertia(
     -------
     (…, nb, 6, 6) or (…, 6n, 6n)
         Λ of every body in its own frame; or Λ of the named frames, in their own axes at their
-        origins [kg, kg·m, kg·m²]. In a batch, NaN in the rows where it does not exist.
+        origins [kg, kg·m, kg·m²]. Without `frames` and in a batch, NaN where it does not exist.
 
     Raises
     ------
     SingularError
-        If Λ of a single state does not exist and there is no damping.
-    ModelError
-        Without `frames`, if the base is not free.
+        If Λ of named frames at a single state does not exist and there is no damping.
 
     Examples
     --------
@@ -226,7 +224,7 @@ def operational_inertia(
         return inverse(_upsilon(robot, q, as_names(frames)), damping)
     if damping is not None:
         raise TypeError("operational_inertia: damping= needs frames=; Λ = P + S of bodies has none")
-    return stack(operational(robot, q), "Lambda", (6, 6))
+    return operational(robot, q).rows(lambda x: stack(x, "Lambda", (6, 6)))
 
 
 @program(static=("frames",), joint_space=True, verify=exists(1, NO_LAMBDA))

@@ -115,8 +115,10 @@ def rebase(robot: Robot, body: str) -> RebasedRobot:
     `external={name: …}`. The free hinge keeps its name and moves the new base. The mechanics are
     the same: 𝓜' = T⁻*𝓜T⁻¹. If `body` is the base already, the robot is the same.
 
-    Limits that cannot be expressed from the other side of a hinge are dropped with a
-    `ModelWarning`.
+    A planar, spherical or free hinge inside the tree whose numbers cannot be expressed in the
+    coordinates of the reversed hinge, such as unequal armatures, becomes one of a reversed kind,
+    "reversed_spherical" for example, which keeps its coordinates and all its numbers. Limits of the
+    free base are dropped with a `ModelWarning`.
 
     Parameters
     ----------
@@ -133,8 +135,8 @@ def rebase(robot: Robot, body: str) -> RebasedRobot:
     Raises
     ------
     ModelError
-        If `body` is no body of a tree with a free base, or if a number of a reversed hinge, such as
-        its damping, cannot be expressed from its other side.
+        If `body` is no body of a tree with a free base, or if the free hinge has armature, damping,
+        a spring or friction, which would act on the new base.
 
     Examples
     --------

@@ -268,10 +268,11 @@ def vary(k: Record) -> dict[str, Any]:
         + k.rate(e, k.qdd) + k.bend(e, k.v, k.v)
         for (s, e), d, b in zip(each, dV, dH_v, strict=True)
     ]  # fmt: skip
-    # A hinge whose motions are no group has ad(Δ)S = (∂H*)β − Ḣ*e, so that γ = 2δV; both sides are
-    # zero except for universal hinges.
-    group = k.hinge.kind.group
-    gamma_v = [d * 2.0 + k.Delta.cross(s) if group else d * 2.0 for d, s in zip(dV, S, strict=True)]
+    # γ = 2δV + ad(Δ)S − (∂H*)β + Ḣ*e = 2δV + H*[β, e]. A hinge whose motions are no group has
+    # [β, e] = 0; of the others H*[β, e] = ad(Δ)S, where H* is constant, or else Ḣ*e.
+    kind = k.hinge.kind
+    swirl = [k.rate(k.v, e) if kind.forward else k.Delta.cross(s) for s, e in each]
+    gamma_v = [d * 2.0 + c if kind.group else d * 2.0 for d, c in zip(dV, swirl, strict=True)]
     z_q = [k.P @ g + k.B @ d.angular for g, d in zip(gamma_q, dV, strict=True)]
     z_v = [k.P @ g + k.B @ s.angular for g, s in zip(gamma_v, S, strict=True)]
     dH_f = _matrix_of([[k.rate(e, d).dot(k.f) for d in units] for e in units])

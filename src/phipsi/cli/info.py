@@ -52,7 +52,14 @@ def summary(robot: pp.Robot) -> dict[str, Any]:
         "name": robot.name,
         **_sizes(robot),
         "gravity": [float(x) for x in robot.gravity],
-        "bodies": [{"name": b.name, "mass": float(b.mass)} for b in robot.bodies],
+        "bodies": [
+            {
+                "name": b.name,
+                "mass": float(b.mass),
+                "welded": [{"name": w.name, "mass": float(w.inertia.mass)} for w in b.welded],
+            }
+            for b in robot.bodies
+        ],
         "hinges": [
             {
                 "name": h.name,

@@ -180,7 +180,7 @@ def _row(
             array, at = loop.array(array_of(list(lift(rows).flat))), 0
     else:
         array, at = -1, loop.table(np.asarray(rows, float))
-    columns = index.reshape(loop.count, -1).T
+    columns = index.reshape(loop.count, prod(index.shape[1:])).T
     return _shaped(
         [
             case.read(MemoryPlace(array, loop.index(width * column), at + j))

@@ -218,6 +218,9 @@ def from_pinocchio(
 
 def _layout(robot: Robot, joints: PinocchioModel | Iterable[str] | None) -> list[JointLayout]:
     """The slices of each hinge in Pinocchio's q and v."""
+    for h in robot.hinges:
+        if h.kind.forward is not None:
+            raise ModelError(f"hinge {h.name!r} is {h.kind.name}, for which Pinocchio has no joint")
     if not isinstance(joints, PinocchioModel):
         names = joints and [name for name in joints if name != "universe"]
         return in_order(robot, names, lambda kind: _NQ.get(kind.name, kind.nq))

@@ -3,7 +3,7 @@
 from phipsi.model.constraints import CONTACTS, Closure, Contact, Grasp, Loop
 from phipsi.model.errors import ModelError, ModelWarning
 from phipsi.model.hinges import KINDS, HingeKind
-from phipsi.model.parts import Body, Frame, Hinge, Mimic
+from phipsi.model.parts import Body, Frame, Hinge, Mimic, WeldedBody
 from phipsi.model.robot import Builder, Robot, combine
 from phipsi.model.springs import Spring
 
@@ -24,5 +24,6 @@ __all__ = [
     "ModelWarning",
     "Robot",
     "Spring",
+    "WeldedBody",
     "combine",
 ]

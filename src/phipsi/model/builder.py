@@ -14,7 +14,7 @@ from phipsi.model import validate
 from phipsi.model.description import R, RobotDescription
 from phipsi.model.errors import ModelError, ModelWarning
 from phipsi.model.hinges import KINDS, HingeName
-from phipsi.model.parts import Body, Frame, Hinge, Mimic
+from phipsi.model.parts import Body, Frame, Hinge, Mimic, WeldedBody
 from phipsi.spatial import SpatialInertia, Transform
 from phipsi.spatial import rotation as rot
 from phipsi.typing import Array, ArrayLike
@@ -237,7 +237,8 @@ class RobotBuilder(Generic[R]):
             return mount @ pose if name == WORLD else pose
 
         for body in robot.bodies:
-            self._body(replace(body, name=prefix + body.name))
+            welded = tuple(replace(w, name=prefix + w.name) for w in body.welded)
+            self._body(replace(body, name=prefix + body.name, welded=welded))
             self._accepted.add(prefix + body.name)
         for h in robot.hinges:
             mimic = h.mimic and replace(h.mimic, joint=prefix + h.mimic.joint)
@@ -280,8 +281,9 @@ class RobotBuilder(Generic[R]):
     def build(self, *, strict: bool = False) -> R:
         """Check all parts and make the robot.
 
-        A welded body is merged into the body that it is welded to, and its frame becomes a named
-        frame. An inertia that no real body has is a `ModelWarning`.
+        A welded body becomes part of the body that it is welded to (`Body.welded`), and its frame a
+        named frame; its inertia stays a parameter of the robot. An inertia that no real body has is
+        a `ModelWarning`.
 
         Parameters
         ----------
@@ -304,6 +306,8 @@ class RobotBuilder(Generic[R]):
             validate.hinge(h)
         for f in self.frames:
             validate.placement(f"frame {f.name!r}", f.placement)
+        for w in (w for body in self.bodies for w in body.welded):
+            validate.placement(f"body {w.name!r}", w.placement)
         hinge_of = validate.tree(self.bodies, self.hinges, self.frames)
         for body in self.bodies:
             for doubt in validate.inertia(body):
@@ -340,6 +344,7 @@ class RobotBuilder(Generic[R]):
         hinges: list[Hinge] = []
         carrier = {WORLD: (WORLD, Transform.identity())}  # name: (moving body or world, pose on it)
         merged: dict[str, SpatialInertia] = {}
+        welded: dict[str, list[WeldedBody]] = {}
         frames: dict[str, Frame] = {}
         named = {
             f.name for f in self.frames if f.name == f.body
@@ -356,9 +361,12 @@ class RobotBuilder(Generic[R]):
                     frames[body.name] = Frame(body.name, holder, pose)
                 if holder != WORLD:
                     merged[holder] = merged[holder] + pose.congruence(body.inertia)
+                    own = WeldedBody(body.name, body.bare, Transform.identity())
+                    parts = replace(body, welded=(own, *body.welded)).seen_from(pose).welded
+                    welded[holder].extend(parts)
             else:
                 carrier[body.name] = body.name, Transform.identity()
-                merged[body.name] = body.inertia
+                merged[body.name], welded[body.name] = body.inertia, list(body.welded)
                 bodies.append(body)
                 hinges.append(
                     replace(h, parent=holder, placement=pose,
@@ -376,11 +384,13 @@ class RobotBuilder(Generic[R]):
             frames[f.name] = Frame(f.name, holder, pose @ f.placement)
         gravity = np.array(self.gravity, float)
         _freeze(gravity, *(a for inertia in merged.values() for a in (inertia.moment, inertia.J)))
-        for part in (*hinges, *frames.values()):
+        added = [w for parts in welded.values() for w in parts]
+        _freeze(*(a for w in added for a in (w.inertia.moment, w.inertia.J)))
+        for part in (*hinges, *frames.values(), *added):
             _freeze(part.placement.rotation, part.placement.position)
         for h in hinges:
             _freeze(*h.axes)
-        bodies = [replace(b, inertia=merged[b.name]) for b in bodies]
+        bodies = [replace(b, inertia=merged[b.name], welded=tuple(welded[b.name])) for b in bodies]
         return self._make(self.name, tuple(bodies), tuple(hinges), frames, gravity)
 
 

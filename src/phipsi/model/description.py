@@ -84,7 +84,7 @@ class RobotDescription:
         try:
             return self._index[name]
         except KeyError:
-            raise self._unknown("body", name, list(self._index)) from None
+            raise self.unknown("body", name, list(self._index)) from None
 
     def hinge(self, name: str) -> Hinge:
         """The hinge of a given name.
@@ -107,7 +107,7 @@ class RobotDescription:
         for h in self.hinges:
             if h.name == name:
                 return h
-        raise self._unknown("hinge", name, [h.name for h in self.hinges])
+        raise self.unknown("hinge", name, [h.name for h in self.hinges])
 
     def frame(self, name: str) -> Frame:
         """The frame of a given name.
@@ -133,9 +133,25 @@ class RobotDescription:
             return Frame(name, name, self.bodies[self._index[name]].origin)
         if name == WORLD:
             return Frame(name, name)
-        raise self._unknown("frame", name, [*self.frames, *self._index, WORLD])
+        raise self.unknown("frame", name, [*self.frames, *self._index, WORLD])
 
-    def _unknown(self, what: str, name: str, known: list[str]) -> ModelError:
+    def unknown(self, what: str, name: str, known: list[str]) -> ModelError:
+        """The error about a part that the robot does not have.
+
+        Parameters
+        ----------
+        what
+            The kind of part.
+        name
+            The name that was given.
+        known
+            The names that the robot has.
+
+        Returns
+        -------
+        ModelError
+            The error.
+        """
         shown = ", ".join(repr(n) for n in known[:12])
         more = f" and {len(known) - 12} more" if len(known) > 12 else ""
         hint = meant(name, known)

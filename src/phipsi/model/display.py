@@ -54,8 +54,11 @@ def _summary(robot: RobotDescription) -> str:
 def _rows(robot: RobotDescription) -> list[tuple[str, ...]]:
     """The cells of the tree: one row for each body that is shown."""
     frames: dict[str, list[str]] = {}
+    mass = {w.name: _number(w.inertia.mass) for body in robot.bodies for w in body.welded}
     for frame in robot.frames.values():
-        frames.setdefault(frame.body, []).append(_name(frame.name))
+        welded = mass.get(frame.name, "0")
+        load = "" if welded == "0" else f" ({welded} kg)"
+        frames.setdefault(frame.body, []).append(_name(frame.name) + load)
     children: list[list[int]] = [[] for _ in range(robot.nb + 1)]
     for i, parent in enumerate(robot.parents):
         children[parent].append(i)

@@ -226,7 +226,9 @@ def _described(robot: R, x: _Numbers, back: Annotated[Array, "n 4 4"]) -> R:
     poses = [Transform.of(T[:3, :3], T[:3, 3]) for T in back]
     for i, (b, h, p) in enumerate(zip(robot.bodies, robot.hinges, x.parents, strict=True)):
         M = SpatialInertia.of_parameters(_parameters(x.Pi[i]))
-        bodies.append(Body(b.name, b.inertia + M if x.traced[i] else M, poses[i] @ b.origin))
+        inertia = b.inertia + M if x.traced[i] else M
+        welded = b.seen_from(poses[i]).welded
+        bodies.append(Body(b.name, inertia, poses[i] @ b.origin, welded))
         if not (x.kept[i] and x.kept[p]):
             turned = not x.kept[i] and h.kind.name in TURNED
             axes = (_Z, _X, _Y)[: len(h.axes)] if turned else h.axes

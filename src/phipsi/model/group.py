@@ -11,6 +11,7 @@ from typing import Annotated
 
 import numpy as np
 
+from phipsi.model.hinges import HingeKind
 from phipsi.model.parts import Hinge
 from phipsi.spatial import Force, Motion
 from phipsi.spatial import rotation as rot
@@ -62,14 +63,19 @@ def inboard(h: Hinge, q: Scalars, p: Scalars) -> Scalars:
     """A momentum p of the hinge (child frame), expressed in the hinge frame on the parent."""
     if not h.kind.group:
         return p
-    return _components(h, (h.kind.pose(h, q) @ _force(h, p)).array)
+    return _components(h, (_kind(h).pose(h, q) @ _force(h, p)).array)
 
 
 def outboard(h: Hinge, q: Scalars, p: Scalars) -> Scalars:
     """The inverse of `inboard`."""
     if not h.kind.group:
         return p
-    return _components(h, (h.kind.pose(h, q).inv @ _force(h, p)).array)
+    return _components(h, (_kind(h).pose(h, q).inv @ _force(h, p)).array)
+
+
+def _kind(h: Hinge) -> HingeKind:
+    """The kind whose H* is constant."""
+    return h.kind.forward or h.kind
 
 
 def _motion(h: Hinge, v: Scalars) -> Motion:
@@ -82,7 +88,7 @@ def _force(h: Hinge, p: Scalars) -> Force:
 
 def _columns(h: Hinge) -> Annotated[Array, "nv 6"]:
     """The columns of H*, one in each row."""
-    return np.array([c.array for c in h.kind.columns(h, h.kind.neutral)], float)
+    return np.array([c.array for c in _kind(h).columns(h, h.kind.neutral)], float)
 
 
 def _span(h: Hinge, v: Scalars) -> Annotated[Array, "6"]:

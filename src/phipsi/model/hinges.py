@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, cast
 
 import numpy as np
 
@@ -25,6 +25,8 @@ HingeName = Literal[
     "spherical", "free",
 ]  # fmt: skip
 """The names of hinge kinds: the keys of KINDS."""
+ReversedName = Literal["reversed_planar", "reversed_spherical", "reversed_free"]
+"""The names of hinge kinds that are described from their other side: the keys of REVERSED."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,7 @@ class HingeKind:
     """One row of the table. `q` and `v` are sequences of nq and nv scalars, `h` is anything with
     `.axes` (unit vectors, hinge frame) and `.pitch` [m/rad]."""
 
-    name: HingeName
+    name: HingeName | ReversedName
     nq: int
     nv: int
     axes: int
@@ -65,7 +67,10 @@ class HingeKind:
     flow: Callable[[HingeGeometry, Scalars, Scalars], Scalars] = lambda h, q, v: v
     """The rate of q where the hinge moves with v."""
     group: bool = False
-    """Does q move along the group of H*, which is constant then (else by addition)?"""
+    """Does q move along a group, that of H*, which is constant then, or of `forward` (else by
+    addition)?"""
+    forward: HingeKind | None = None
+    """The kind that this one is from its other side, with the same q and v; None: no other."""
     projection: Callable[[HingeGeometry, Transform], Transform] | None = None
     """The pose of the hinge nearest to a relative pose, where it takes no coordinates."""
 
@@ -256,7 +261,7 @@ def _turning(name: HingeName) -> HingeKind:
 
 
 KINDS: dict[HingeName, HingeKind] = {
-    row.name: row
+    cast("HingeName", row.name): row
     for row in (
         HingeKind(
             "weld", 0, 0, 0,
@@ -348,3 +353,46 @@ KINDS: dict[HingeName, HingeKind] = {
     )
 }  # fmt: skip
 """Every hinge kind by name."""
+
+
+def _from_the_other_side(name: ReversedName, forward: HingeKind) -> HingeKind:
+    """The kind with the pose T(q)⁻¹ and the same q and v, for a kind whose q moves along a group:
+    H* becomes −φ⁻*H*, the motion of the parent relative to the child, in the parent's frame."""
+
+    def seen(h: HingeGeometry, q: Scalars, motion: Motion) -> Motion:
+        return -(forward.pose(h, q).inv.T @ motion)
+
+    def motion(h: HingeGeometry, q: Scalars, v: Scalars) -> Motion:
+        return forward.map(h, q).T @ v
+
+    return HingeKind(
+        name, forward.nq, forward.nv, forward.axes,
+        pose=lambda h, q: forward.pose(h, q).inv,
+        coordinates=lambda h, pose: forward.coordinates(h, pose.inv),
+        columns=lambda h, q: tuple(seen(h, q, c) for c in forward.columns(h, q)),
+        forces=lambda h, q: tuple(forward.pose(h, q) @ f for f in forward.forces(h, q)),
+        reversal=Reversal(
+            tuple(range(forward.nq)), tuple(range(forward.nv)), axes=lambda axes: axes
+        ),
+        neutral=forward.neutral, advance=forward.advance, difference=forward.difference,
+        rate=lambda h, q, v, w: seen(h, q, motion(h, q, v).cross(motion(h, q, w))),
+        bend=lambda h, q, u, v, w: seen(
+            h, q, motion(h, q, u).cross(motion(h, q, v).cross(motion(h, q, w)))
+        ),
+        rates=forward.rates, angles=forward.angles, quaternion=forward.quaternion,
+        flow=forward.flow, group=True, forward=forward,
+        projection=forward.projection
+        and (lambda h, pose: forward.near(h, pose.inv).inv),
+    )  # fmt: skip
+
+
+REVERSED: dict[str, HingeKind] = {
+    row.name: row
+    for row in (
+        _from_the_other_side("reversed_planar", KINDS["planar"]),
+        _from_the_other_side("reversed_spherical", KINDS["spherical"]),
+        _from_the_other_side("reversed_free", KINDS["free"]),
+    )
+}
+"""The kinds, by name, of hinges that `rebase` reversed and whose numbers belong to their own q and
+v, such as unequal armatures."""

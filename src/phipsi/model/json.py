@@ -1,7 +1,8 @@
 """The file format of phipsi: a robot as JSON, canonical and lossless.
 
     {"phipsi": 1, "name": ..., "gravity": [3 numbers],
-     "bodies": [{"name": ..., "inertia": [10 numbers, see conventions.py]}],
+     "bodies": [{"name": ..., "inertia": [10 numbers, see conventions.py],
+                 "welded": [{"name", "inertia", "placement"}]}],
      "hinges": [{"name", "kind", "parent", "child", "placement", "axes": [unit vectors], "pitch",
                  "lower", "upper", "velocity", "effort", "armature", "damping", "stiffness", "rest",
                  "friction", "backlash": [numbers], "friction_speed",
@@ -9,8 +10,9 @@
      "frames": [{"name", "body", "placement"}]}
 
 with placement = {"rotation": [9 numbers, row by row], "position": [3 numbers]}. `null` means no
-limit. All keys of a hinge after "child" are optional, except "axes" for kinds with axes (planar:
-normal, first, second). Equal robots have equal texts.
+limit. The inertia of a body includes that of the bodies welded to it; "welded" is optional. All
+keys of a hinge after "child" are optional, except "axes" for kinds with axes (planar: normal,
+first, second). Equal robots have equal texts.
 """
 
 from __future__ import annotations
@@ -27,8 +29,8 @@ from phipsi.model import untrusted
 from phipsi.model.builder import RobotBuilder
 from phipsi.model.description import R, RobotDescription
 from phipsi.model.errors import ModelError
-from phipsi.model.hinges import KINDS
-from phipsi.model.parts import INF, Body, Frame, Hinge, Mimic
+from phipsi.model.hinges import KINDS, REVERSED
+from phipsi.model.parts import INF, Body, Frame, Hinge, Mimic, WeldedBody
 from phipsi.model.validate import NO_LIMIT, PER_V
 from phipsi.spatial import SpatialInertia, Transform
 from phipsi.spatial import rotation as rot
@@ -46,7 +48,7 @@ def to_json(robot: RobotDescription) -> str:
     """The robot as canonical JSON text: deterministic and without rounding."""
     head = {"phipsi": VERSION, "name": robot.name, "gravity": _row(robot.gravity)}
     parts = {
-        "bodies": [{"name": b.name, "inertia": _row(b.inertia.parameters)} for b in robot.bodies],
+        "bodies": [_body_row(b) for b in robot.bodies],
         "hinges": [_hinge_row(h) for h in robot.hinges],
         "frames": [
             {"name": f.name, "body": f.body, "placement": _placement_row(f.placement)}
@@ -71,9 +73,7 @@ def read_json(text: str | bytes, make: type[R], *, strict: bool = False) -> R:
         )
     builder = RobotBuilder(make, root.name(), root.numbers("gravity", 3, list(GRAVITY)))
     for row in root.rows("bodies"):
-        inertia = SpatialInertia.of_parameters(rot.scalars(row.numbers("inertia", 10)))
-        builder.bodies.append(Body(row.name(), inertia))
-        row.done()
+        builder.bodies.append(_body(row))
     for row in root.rows("hinges"):
         builder.hinges.append(_hinge(row))
     for row in root.rows("frames"):
@@ -93,6 +93,32 @@ def _placement_row(placement: Transform) -> dict[str, Any]:
         "rotation": _row(placement.rotation.reshape(9)),
         "position": _row(placement.position),
     }
+
+
+def _body_row(b: Body) -> dict[str, Any]:
+    """The JSON object of a body."""
+    row: dict[str, Any] = {"name": b.name, "inertia": _row(b.inertia.parameters)}
+    if b.welded:
+        row["welded"] = [
+            {
+                "name": w.name,
+                "inertia": _row(w.inertia.parameters),
+                "placement": _placement_row(w.placement),
+            }
+            for w in b.welded
+        ]
+    return row
+
+
+def _body(row: _Object) -> Body:
+    """The body that a JSON object describes."""
+    name, inertia = row.name(), row.inertia()
+    welded: list[WeldedBody] = []
+    for part in row.rows("welded", f"{row.where}."):
+        welded.append(WeldedBody(part.name(), part.inertia(), part.placement()))
+        part.done()
+    row.done()
+    return Body(name, inertia, welded=tuple(welded))
 
 
 def _hinge_row(h: Hinge) -> dict[str, Any]:
@@ -123,11 +149,12 @@ def _hinge_row(h: Hinge) -> dict[str, Any]:
 def _hinge(row: _Object) -> Hinge:
     """The hinge that a JSON object describes."""
     name, kind_name = row.name(), row.name("kind")
-    if kind_name not in KINDS:
+    kinds = {**KINDS, **REVERSED}
+    if kind_name not in kinds:
         raise ModelError(
-            f"{row.where}.kind is {untrusted.quoted(kind_name)}; known are {', '.join(KINDS)}"
+            f"{row.where}.kind is {untrusted.quoted(kind_name)}; known are {', '.join(kinds)}"
         )
-    kind = KINDS[kind_name]
+    kind = kinds[kind_name]
     parent, child = row.name("parent"), row.name("child")
     placement = row.placement()
     axes = tuple(
@@ -209,10 +236,14 @@ class _Object:
             raise ModelError(f"{self.where}.{key} is {untrusted.quoted(value)}, needs a list")
         return cast("list[object]", value)
 
-    def rows(self, key: str) -> Iterator[_Object]:
-        """The objects of the list under a key."""
+    def rows(self, key: str, prefix: str = "") -> Iterator[_Object]:
+        """The objects of the list under a key; `prefix` precedes it in error messages."""
         for i, value in enumerate(self.items(key, [])):
-            yield _Object(f"{key}[{i}]", value)
+            yield _Object(f"{prefix}{key}[{i}]", value)
+
+    def inertia(self) -> SpatialInertia:
+        """The inertia under the key "inertia"."""
+        return SpatialInertia.of_parameters(rot.scalars(self.numbers("inertia", 10)))
 
     def placement(self) -> Transform:
         """The pose under the key "placement", by default the identity."""

@@ -29,7 +29,9 @@ def load(
 ) -> Robot:
     """The robot that a file or a text describes.
 
-    An inertia that no real body has is a `ModelWarning`.
+    An inertia that no real body has is a `ModelWarning`, and so is each kind of part that has an
+    effect in its format and none here, such as contacts, servos and tendons of an MJCF, or mimic
+    relations of a URDF.
 
     Parameters
     ----------
@@ -44,7 +46,7 @@ def load(
         "urdf", "mjcf" or "json" (the format of `save`); by default the content decides. Details:
         `phipsi.model.urdf.from_urdf`, `phipsi.model.mjcf.from_mjcf` and `phipsi.model.json`.
     strict : optional
-        Whether an inertia that no real body has is a `ModelError`.
+        Whether what would be a `ModelWarning` is a `ModelError`.
 
     Returns
     -------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -43,9 +43,10 @@ def from_mjcf(source: str | bytes | os.PathLike[str], *, strict: bool = False) -
     has the name).
 
     Mass, armature, damping, springs, friction loss, ranges, force limits and gravity are read. The
-    `rest` of a free joint is its initial pose in MuJoCo (qpos0). Geometry, contacts and actuators
-    are ignored. Anything else that has an effect on the motion, such as equality constraints or
-    tendons, is ignored with a `ModelWarning`.
+    `rest` of a free joint is its initial pose in MuJoCo (qpos0). The `effort` of a joint with one
+    freedom is the largest force of its motors; it is 0, no motor, if every actuator of the model is
+    on another joint. Each other kind of part that has an effect on the motion, such as contacts,
+    servos, tendons or equality constraints, is ignored with a `ModelWarning` that names the parts.
 
     A text must not refer to files. A file may refer to others (meshes, includes), which MuJoCo
     reads without the limits on size that hold for the file itself: load only files that you trust.
@@ -78,8 +79,7 @@ def from_tree(root: Element, text: str, path: Path | None, *, strict: bool) -> R
         raise ModelError(f"the root element is <{root.tag[:40]}>, but an MJCF has <mujoco>")
     _check(root, may_refer=path is not None)
     model = _compiled(text, path)
-    left_out = ", ".join(_left_out(model))
-    if left_out:
+    for left_out in _left_out(model):
         message = f"phipsi does not take over from this MJCF: {left_out}"
         if strict:
             raise ModelError(message)
@@ -136,27 +136,88 @@ def _mujoco() -> Any:
 
 
 def _left_out(m: Any) -> Iterator[str]:
-    """The effects on the motion that the model has and a `Robot` cannot have."""
-    free = [m.jnt_type[m.dof_jntid[i]] == 0 for i in range(m.nv)]
-    tendon = (m.tendon_stiffness, m.tendon_damping, m.tendon_frictionloss, m.tendon_limited)
-    nonlinear = [
-        getattr(m, name, np.zeros(0))
-        for name in ("jnt_stiffnesspoly", "dof_dampingpoly", "jnt_springyield")
-    ]
-    motor = [getattr(m, name, np.zeros(0)) for name in ("actuator_armature", "actuator_damping")]
-    for what, present in {
-        "equality constraints": m.neq,
-        "tendon forces": any(x.any() for x in tendon),
-        "flexible bodies": m.nflex,
-        "gravity compensation": m.body_gravcomp.any(),
-        "fluid forces": m.opt.density or m.opt.viscosity,
-        "nonlinear springs and dampers": any(x.any() for x in nonlinear),
-        "armature and damping of actuators": any(x.any() for x in motor),
-        "springs of free joints": m.jnt_stiffness[m.jnt_type == 0].any(),
-        "armature of free joints": m.dof_armature[free].any(),
-    }.items():
-        if present:
-            yield what
+    """The effects on the motion that the model has and a `Robot` cannot have, with the names of the
+    parts that have them."""
+    free = set(np.flatnonzero(m.jnt_type == 0).tolist())
+    dampers = {int(m.dof_jntid[i]) for i in _with(m, "dof_dampingpoly")}
+    nonlinear = _with(m, "jnt_stiffnesspoly") | _with(m, "jnt_springyield") | dampers
+    heavy = {int(m.dof_jntid[i]) for i in _with(m, "dof_armature")}
+    rotors = _with(m, "actuator_armature") | _with(m, "actuator_damping")
+    other = [i for i in range(m.nu) if not _is_motor(m, i)]
+    servos = [i for i in other if _is_servo(m, i)]
+    mocap = [i for i in range(m.nbody) if m.body_mocapid[i] >= 0]
+    for what, kind, parts, remark in (
+        ("equality constraints", "EQUALITY", range(m.neq), ""),
+        ("tendons", "TENDON", range(m.ntendon), ""),
+        ("servos", "ACTUATOR", servos, "; the forces of joints are inputs, see phipsi.control"),
+        ("actuators that are no motors", "ACTUATOR", {*other} - {*servos}, ""),
+        ("armature and damping of actuators", "ACTUATOR", rotors, ""),
+        ("mocap bodies", "BODY", mocap, ", which stay at their pose"),
+        ("contacts of geoms", "GEOM", _touching(m), ""),
+        ("flexible bodies", "FLEX", range(m.nflex), ""),
+        ("plugins", "PLUGIN", range(m.nplugin), ""),
+        ("gravity compensation", "BODY", _with(m, "body_gravcomp"), ""),
+        ("nonlinear springs and dampers", "JOINT", nonlinear, ""),
+        ("springs of free joints", "JOINT", free & _with(m, "jnt_stiffness"), ""),
+        ("armature of free joints", "JOINT", free & heavy, ""),
+    ):
+        if len(parts):
+            yield f"{what} ({_named(m, kind, sorted(parts))}){remark}"
+    if m.opt.density or m.opt.viscosity:
+        yield f"fluid forces (density {m.opt.density:g}, viscosity {m.opt.viscosity:g})"
+
+
+def _with(m: Any, field: str) -> set[int]:
+    """The parts in which a field is not zero; older versions of MuJoCo lack some fields."""
+    return set(np.nonzero(getattr(m, field, np.zeros(0)))[0].tolist())
+
+
+def _named(m: Any, kind: str, parts: Sequence[int]) -> str:
+    """The number of parts and the names of the first of them."""
+    mujoco = _mujoco()
+    names = [mujoco.mj_id2name(m, getattr(mujoco.mjtObj, f"mjOBJ_{kind}"), i) for i in parts[:3]]
+    told = [untrusted.quoted(x) if x else f"number {i}" for x, i in zip(names, parts, strict=False)]
+    more = f" and {len(parts) - 3} more" if len(parts) > 3 else ""
+    return f"{len(parts)}: {', '.join(told)}{more}"
+
+
+def _on_joint(m: Any, i: int) -> bool:
+    """Whether an actuator acts on one joint."""
+    kinds = _mujoco().mjtTrn
+    return int(m.actuator_trntype[i]) in (int(kinds.mjTRN_JOINT), int(kinds.mjTRN_JOINTINPARENT))
+
+
+def _is_motor(m: Any, i: int) -> bool:
+    """Whether the force of an actuator is its control, times a constant, on one joint."""
+    law = m.actuator_dyntype[i], m.actuator_gaintype[i], m.actuator_biastype[i]
+    return _on_joint(m, i) and not any(law)
+
+
+def _is_servo(m: Any, i: int) -> bool:
+    """Whether the force of an actuator is affine in the coordinate and the rate of one joint."""
+    affine = int(_mujoco().mjtGain.mjGAIN_AFFINE)  # as of mjtBias; 0 is fixed or none
+    return _on_joint(m, i) and max(m.actuator_gaintype[i], m.actuator_biastype[i]) == affine
+
+
+def _touching(m: Any) -> set[int]:
+    """The geoms that can touch those of other bodies, by the rules of MuJoCo."""
+    if _disabled(m, "CONTACT", "CONSTRAINT"):
+        return set()
+    body = m.geom_bodyid
+    weld = m.body_weldid[body]
+    inboard = m.body_weldid[m.body_parentid[weld]]
+    rows = np.stack([body, weld, inboard, m.geom_contype, m.geom_conaffinity], axis=1)
+    kinds, which = np.unique(rows, axis=0, return_inverse=True)
+    body, weld, inboard, own, others = kinds.T
+    filtered = not _disabled(m, "FILTERPARENT")
+    touches = np.zeros(len(kinds), bool)
+    for k, (b, w, p, mine, theirs) in enumerate(kinds):
+        near = ((p == weld) & (p != 0)) | ((inboard == w) & (w != 0))
+        apart = np.isin((np.minimum(body, b) << 16) + np.maximum(body, b), m.exclude_signature)
+        meets = ((own & theirs) | (others & mine)) != 0
+        touches[k] = (meets & (weld != w) & ~(near & filtered) & ~apart).any()
+    found = np.flatnonzero(touches[which.ravel()]).tolist()
+    return {*found, *m.pair_geom1.tolist(), *m.pair_geom2.tolist()}
 
 
 def body_names(m: Any) -> list[str]:
@@ -183,6 +244,7 @@ class _Reader:
         gravity = np.zeros(3) if _disabled(model, "GRAVITY") else model.opt.gravity
         self.builder = Builder(name, gravity=gravity)
         self.bodies, self.joints = body_names(model), joint_names(model)
+        self.efforts = _efforts(model)
         self.origin: dict[int, Vector3] = {0: np.zeros(3)}
         """For each body the origin of its frame in phipsi, in its frame in MuJoCo."""
 
@@ -243,8 +305,7 @@ class _Reader:
             start = start @ _zeroed(name, axis, float(m.qpos0[q][0]))
             if m.jnt_limited[j]:
                 numbers["lower"], numbers["upper"] = m.jnt_range[j]
-            if m.jnt_actfrclimited[j]:
-                numbers["effort"] = np.abs(m.jnt_actfrcrange[j]).max()
+            numbers["effort"] = self.efforts[j]
         self.builder.hinge(
             self.joints[j], name, inboard, child, placement=start, axis=axis, **numbers
         )
@@ -267,6 +328,29 @@ def _disabled(m: Any, *names: str) -> bool:
     """Whether one of these effects is disabled (their names differ between MuJoCo versions)."""
     bits = (int(getattr(_mujoco().mjtDisableBit, f"mjDSBL_{name}", 0)) for name in names)
     return any(m.opt.disableflags & bit for bit in bits)
+
+
+def _efforts(m: Any) -> Array:
+    """For each joint the largest force that actuators exert on it; infinite if there is no limit.
+
+    Actuators of tendons and bodies may move any joint; without actuators every joint is driven."""
+    some = range(m.nu)
+    total = np.full(m.njnt, 0.0 if m.nu and all(_on_joint(m, i) for i in some) else np.inf)
+    for i in some:
+        if _on_joint(m, i) and m.actuator_gear[i, 0]:
+            total[m.actuator_trnid[i, 0]] += abs(m.actuator_gear[i, 0]) * _strength(m, i)
+    allowed = np.where(m.jnt_actfrclimited, np.abs(m.jnt_actfrcrange).max(axis=1), np.inf)
+    return np.minimum(total, allowed)
+
+
+def _strength(m: Any, i: int) -> float:
+    """The largest force of an actuator; infinite if it has no limit."""
+    limits = [np.inf]
+    if m.actuator_forcelimited[i]:
+        limits.append(np.abs(m.actuator_forcerange[i]).max())
+    if _is_motor(m, i) and m.actuator_ctrllimited[i]:
+        limits.append(np.abs(m.actuator_gainprm[i, 0] * m.actuator_ctrlrange[i]).max())
+    return min(limits)
 
 
 def _unique(names: list[str]) -> list[str]:

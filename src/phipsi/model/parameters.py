@@ -1,7 +1,8 @@
 """The numbers of a robot that can become inputs of a kernel, and their names.
 
 gravity             (3,)   [m/s²], world frame
-inertia:BODY        (10,)  as in conventions.py
+inertia:BODY        (10,)  as in conventions.py: of a moving body with all that is welded to it,
+                           or of a welded body alone, in its own frame
 armature:HINGE      (nv of the hinge,); likewise damping, stiffness, friction
 placement:HINGE     (7,)   [position; quaternion] of the hinge frame in the parent's
 frame:FRAME         (7,)   likewise of a named frame in its body's
@@ -9,6 +10,7 @@ frame:FRAME         (7,)   likewise of a named frame in its body's
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated
 
@@ -17,7 +19,7 @@ import numpy as np
 from phipsi.conventions import WORLD
 from phipsi.model.description import R, RobotDescription
 from phipsi.model.errors import ModelError
-from phipsi.model.parts import Body
+from phipsi.model.parts import Body, WeldedBody
 from phipsi.spatial import SpatialInertia, Transform
 from phipsi.spatial import rotation as rot
 from phipsi.typing import Array
@@ -32,7 +34,8 @@ def get(robot: RobotDescription, name: str) -> Annotated[Array, "n"]:
     if name == "gravity":
         value = robot.gravity
     elif what == "inertia":
-        value = _body(robot, target).inertia.parameters
+        body, welded = _body(robot, target)
+        value = (welded or body).inertia.parameters
     elif what in _OF_HINGE:
         value = getattr(robot.hinge(target), what)
     elif what == "placement":
@@ -61,8 +64,9 @@ def put(robot: R, name: str, value: Annotated[Array, "n"]) -> R:
     if what == "gravity":
         return replace(robot, gravity=value)
     if what == "inertia":
-        old = _body(robot, target)
-        new = replace(old, inertia=SpatialInertia.of_parameters(value.tolist()))
+        old, welded = _body(robot, target)
+        given = SpatialInertia.of_parameters(value.tolist())
+        new = replace(old, inertia=given) if welded is None else _loaded(old, welded, given)
         return replace(robot, bodies=tuple(new if b is old else b for b in robot.bodies))
     if what == "frame":
         frame = replace(robot.frame(target), placement=_pose(value))
@@ -72,10 +76,42 @@ def put(robot: R, name: str, value: Annotated[Array, "n"]) -> R:
     return replace(robot, hinges=tuple(changed if h is chosen else h for h in robot.hinges))
 
 
-def _body(robot: RobotDescription, name: str) -> Body:
-    if name == WORLD:
-        raise ModelError("the world has no inertia; name a body")
-    return robot.bodies[robot.body_index(name)]
+def put_all(robot: R, values: Mapping[str, Annotated[Array, "n"]]) -> R:
+    """The robot with other values of some parameters. The inertia of a moving body includes those
+    welded to it, so that these are put after it."""
+    for welded in (False, True):
+        for name, value in values.items():
+            if welded == _is_welded(robot, name):
+                robot = put(robot, name, value)
+    return robot
+
+
+def _is_welded(robot: RobotDescription, parameter: str) -> bool:
+    """Whether a parameter is the inertia of a welded body."""
+    what, _, target = parameter.partition(":")
+    return what == "inertia" and _body(robot, target)[1] is not None
+
+
+def _body(robot: RobotDescription, name: str) -> tuple[Body, WeldedBody | None]:
+    """The moving body of this name, or the one with a welded body of this name, and the latter."""
+    moving = [b.name for b in robot.bodies]
+    welded = {w.name: (b, w) for b in robot.bodies for w in b.welded}
+    if name in welded:
+        return welded[name]
+    if name == WORLD or (name not in moving and name in robot.frames):
+        on = robot.frame(name).body
+        what = "is fixed to the world" if on == WORLD else f"is a frame of body {on!r}"
+        raise ModelError(f"{name!r} {what} and has no inertia that moves; name a body")
+    if name not in moving:
+        raise robot.unknown("body", name, [*moving, *welded])
+    return robot.bodies[moving.index(name)], None
+
+
+def _loaded(body: Body, old: WeldedBody, inertia: SpatialInertia) -> Body:
+    """The body with another inertia of a body that is welded to it."""
+    new = replace(old, inertia=inertia)
+    welded = tuple(new if w is old else w for w in body.welded)
+    return replace(body, inertia=body.without(old) + new.carried, welded=welded)
 
 
 def _check(name: str, value: Array) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -27,6 +27,33 @@ def _empty() -> Array:
 
 
 @dataclass(frozen=True, eq=False)
+class WeldedBody:
+    """A body that is welded to a moving body, and part of it.
+
+    Parameters
+    ----------
+    name
+        Its name.
+    inertia
+        Its inertia in its own frame.
+    placement
+        The pose of its frame in the frame of the moving body.
+    """
+
+    name: str
+    inertia: SpatialInertia
+    placement: Transform
+
+    @property
+    def carried(self) -> SpatialInertia:
+        """Its inertia in the frame of the moving body."""
+        return self.placement.congruence(self.inertia)
+
+    def __repr__(self) -> str:
+        return f"WeldedBody({self.name!r}, mass={self.inertia.mass} kg)"
+
+
+@dataclass(frozen=True, eq=False)
 class Body:
     """A rigid body.
 
@@ -35,20 +62,60 @@ class Body:
     name
         Its name.
     inertia
-        Its inertia in the body frame, which is at the inboard hinge.
+        Its inertia, welded bodies included, in the body frame, which is at the inboard hinge.
     origin : optional
         The pose, in the body frame, of the frame of the body's description, which inputs and
         results refer to. It is not the identity only in `Robot.equivalent`.
+    welded : optional
+        The bodies that are welded to it.
     """
 
     name: str
     inertia: SpatialInertia
     origin: Transform = field(default_factory=Transform.identity)
+    welded: tuple[WeldedBody, ...] = ()
 
     @property
     def mass(self) -> Real:
         """Mass [kg]."""
         return self.inertia.mass
+
+    @property
+    def bare(self) -> SpatialInertia:
+        """Its inertia without the welded bodies."""
+        return self.without(*self.welded)
+
+    def without(self, *welded: WeldedBody) -> SpatialInertia:
+        """Its inertia without some of the welded bodies.
+
+        Parameters
+        ----------
+        *welded
+            Some of `welded`.
+
+        Returns
+        -------
+        SpatialInertia
+            The inertia in the body frame.
+        """
+        carried = (w.carried.parameters for w in welded)
+        return SpatialInertia.of_parameters(sum((-p for p in carried), self.inertia.parameters))
+
+    def seen_from(self, pose: Transform) -> Body:
+        """The same body, described in another body frame.
+
+        Parameters
+        ----------
+        pose
+            The pose of its frame in the new one.
+
+        Returns
+        -------
+        Body
+            The body, with its inertia and its welded bodies in the new frame.
+        """
+        welded = tuple(replace(w, placement=pose @ w.placement) for w in self.welded)
+        return replace(self, inertia=pose.congruence(self.inertia), welded=welded)
 
     def __repr__(self) -> str:
         return f"Body({self.name!r}, mass={self.mass} kg)"
@@ -83,7 +150,8 @@ class Hinge:
     name
         Its name.
     kind
-        The row of the table `phipsi.model.KINDS`.
+        The row of the table `phipsi.model.KINDS`; after `rebase` perhaps one of
+        `phipsi.model.hinges.REVERSED`.
     parent
         The name of a body, or "world".
     child

@@ -6,7 +6,7 @@ moved to its new inboard hinge. The free hinge keeps its name and moves the new 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import lru_cache
 from itertools import pairwise
@@ -16,9 +16,11 @@ import numpy as np
 
 from phipsi.conventions import WORLD
 from phipsi.model.errors import ModelError
+from phipsi.model.hinges import REVERSED
 from phipsi.model.parts import Frame, Hinge
+from phipsi.model.reversal import Reversal
 from phipsi.model.robot import Builder, Robot
-from phipsi.model.validate import NO_LIMIT
+from phipsi.model.validate import NO_LIMIT, PER_Q, PER_V
 from phipsi.spatial import Motion, Transform
 from phipsi.spatial.rotation import Scalars
 from phipsi.typing import Array, Configuration, JointVector
@@ -37,8 +39,7 @@ def rerooted(robot: Robot, body: str) -> tuple[Robot, tuple[str, ...]]:
     """The robot with `body` as the base of its tree, and warnings about limits that were dropped.
 
     All names are the same. A body whose frame moves has its old frame as a named frame of the same
-    name. Limits that the reversed hinge cannot have are dropped, with one warning for each hinge;
-    other numbers that it cannot have are an error.
+    name. Limits of the free hinge are dropped, with a warning; other numbers of it are an error.
     """
     way = _way(robot, body)
     if len(way) == 1:
@@ -51,10 +52,7 @@ def rerooted(robot: Robot, body: str) -> tuple[Robot, tuple[str, ...]]:
         return back[name] @ pose if name in back else pose
 
     builder = Builder(robot.name, gravity=robot.gravity).add(robot)
-    builder.bodies = [
-        replace(b, inertia=back[b.name].congruence(b.inertia)) if b.name in back else b
-        for b in builder.bodies
-    ]
+    builder.bodies = [b.seen_from(back[b.name]) if b.name in back else b for b in builder.bodies]
     for h in robot.hinges:
         builder.replace_hinge(h.name, placement=placed(h.parent, h.placement))
     builder.replace_hinge(way[0].name, **_free(way[0]), child=body)
@@ -64,7 +62,7 @@ def rerooted(robot: Robot, body: str) -> tuple[Robot, tuple[str, ...]]:
     frames = {name: Frame(name, name, pose) for name, pose in back.items()}
     frames |= {f.name: replace(f, placement=placed(f.body, f.placement)) for f in builder.frames}
     builder.frames = [f for f in frames.values() if f.name != f.body or not _own(f.placement)]
-    return builder.build(), tuple(words for h in way if (words := _dropped(h)))
+    return builder.build(), tuple(filter(None, [_dropped(way[0])]))
 
 
 def _way(robot: Robot, body: str) -> list[Hinge]:
@@ -101,66 +99,57 @@ def _free(h: Hinge) -> dict[str, Any]:
     """The fields of the free hinge that change when it moves another body."""
     for name in (*SYMMETRIC, *COMPONENT):
         if np.any(np.asarray(getattr(h, name)) != 0.0):
-            raise _unsayable(h, name, "would act on the new base, give zero or an external force")
-    return {"rest": np.array(h.kind.neutral), **_limits(h)}
-
-
-def _reversed(h: Hinge) -> dict[str, Any]:
-    """The axes and numbers of a hinge after reversal."""
-    R = h.kind.reversal
-    new: dict[str, Any] = {"axes": R.axes(h.axes), **_limits(h)}
-    for name in (*SYMMETRIC, *COMPONENT):
-        old = np.asarray(getattr(h, name), float)
-        rotated = [i for i in R.alike if name in SYMMETRIC]
-        mixed = [i for i, source in enumerate(R.v) if source is None and i not in rotated]
-        if np.ptp(old[rotated]) if rotated else False:
-            raise _unsayable(h, name, f"needs equal numbers for {_listed(rotated)}")
-        if np.any(old[mixed] != 0.0):
-            raise _unsayable(h, name, f"needs zero for {_listed(mixed)}")
-        new[name] = np.array([old[i if s is None else s] for i, s in enumerate(R.v)])
-    return {**new, "rest": np.array(R.coordinates(np.asarray(h.rest, float)), float)}
-
-
-def _sources(h: Hinge, limit: str) -> Sequence[int | None]:
-    """For each number of a limit of the reversed hinge the index of the equal number of this hinge,
-    or None."""
-    R = h.kind.reversal
-    sources = R.q if limit in ("lower", "upper") else R.v
-    return [None] * len(sources) if h.parent == WORLD else sources
-
-
-def _limits(h: Hinge) -> dict[str, Any]:
-    """The limits of the reversed hinge; none for coordinates that depend on several of the old."""
-    return {
-        name: np.array([none if s is None else getattr(h, name)[s] for s in _sources(h, name)])
-        for name, none in NO_LIMIT.items()
-    }
+            given = np.asarray(getattr(h, name)).tolist()
+            raise ModelError(
+                f"hinge {h.name!r} is free with {name} {given}, which would act on the new base; "
+                "give zero or an external force"
+            )
+    none = {name: np.full(len(getattr(h, name)), x) for name, x in NO_LIMIT.items()}
+    return {"rest": np.array(h.kind.neutral), **none}
 
 
 def _dropped(h: Hinge) -> str:
-    """A sentence about the limits that the reversed hinge cannot have, or "" if there are none."""
-
-    def lost(name: str, none: float) -> bool:
-        both = zip(getattr(h, name), _sources(h, name), strict=True)
-        return any(s is None and x != none for x, s in both)
-
-    names = ", ".join(name for name, none in NO_LIMIT.items() if lost(name, none))
+    """A sentence about the limits of the free hinge, or "" if there are none."""
+    names = ", ".join(name for name, x in NO_LIMIT.items() if np.any(getattr(h, name) != x))
     return names and (
-        f"hinge {h.name!r} is {h.kind.name}: its limits ({names}) cannot be said of another base "
-        "and are dropped where coordinates mix"
+        f"hinge {h.name!r} is free: its limits ({names}) cannot be said of another base and are "
+        "dropped"
     )
 
 
-def _unsayable(h: Hinge, field: str, needs: str) -> ModelError:
-    """The error about numbers of a hinge that the reversed hinge cannot have."""
-    return ModelError(
-        f"hinge {h.name!r} is {h.kind.name} with {field} {np.asarray(getattr(h, field)).tolist()}: "
-        f"another base cannot have that; {field} {needs}"
-    )
+def _reversed(h: Hinge) -> dict[str, Any]:
+    """The kind, the axes and the numbers of a hinge after reversal.
+
+    The kind stays if the numbers can be said of the reversed hinge, whose coordinates may be
+    others. If not, it becomes the one of REVERSED, which has the same coordinates.
+    """
+    R = h.kind.reversal
+    if h.kind.forward is not None:
+        return {"kind": h.kind.forward}
+    if not _sayable(h):
+        return {"kind": REVERSED[f"reversed_{h.kind.name}"]}
+    new: dict[str, Any] = {"axes": R.axes(h.axes)}
+    for names, sources in ((PER_V, R.v), (PER_Q, R.q)):
+        for name in names:
+            old = np.asarray(getattr(h, name), float)
+            new[name] = np.array([old[i if s is None else s] for i, s in enumerate(sources)])
+    return {**new, "rest": np.array(R.coordinates(np.asarray(h.rest, float)), float)}
 
 
-def _listed(freedoms: list[int]) -> str:
-    return f"freedoms {', '.join(map(str, freedoms))}"
+def _sayable(h: Hinge) -> bool:
+    """Whether the numbers of a hinge can be said of a reversed hinge of the same kind: those of
+    freedoms and coordinates that mix must be alike, or zero, or no limit."""
+    R = h.kind.reversal
+    for name in (*PER_V, *PER_Q):
+        mixed = [i for i, s in enumerate(R.q if name in PER_Q else R.v) if s is None]
+        values = np.asarray(getattr(h, name), float)
+        if name in SYMMETRIC and R.alike:
+            if np.ptp(values[list(R.alike)]):
+                return False
+            mixed = [i for i in mixed if i not in R.alike]
+        if name != "rest" and np.any(values[mixed] != NO_LIMIT.get(name, 0.0)):
+            return False
+    return True
 
 
 # ---- states and forces ---------------------------------------------------------------------------
@@ -180,7 +169,7 @@ def configuration(
         return list(back.kind.coordinates(back, back.placement.inv @ pose(back.child)))
 
     return _seen(
-        robot, other, "q", q, at_base, lambda h, _, x: list(h.kind.reversal.coordinates(x))
+        robot, other, "q", q, at_base, lambda h, back, x: list(_reversal(h, back).coordinates(x))
     )
 
 
@@ -190,7 +179,7 @@ def velocity(
     """v of the other description; V(body) is the velocity of a new base."""
     return _seen(
         robot, other, "v", v, lambda back: V(back.child).array,
-        lambda h, back, x: h.kind.reversal.velocity(h, back, q[h.q], x),
+        lambda h, back, x: _reversal(h, back).velocity(h, back, q[h.q], x),
     )  # fmt: skip
 
 
@@ -205,7 +194,7 @@ def acceleration(
     """a of the other description; alpha(body) is the acceleration of a new base."""
     return _seen(
         robot, other, "v", a, lambda back: alpha(back.child).array,
-        lambda h, back, x: h.kind.reversal.acceleration(h, back, q[h.q], v[h.v], x),
+        lambda h, back, x: _reversal(h, back).acceleration(h, back, q[h.q], v[h.v], x),
     )  # fmt: skip
 
 
@@ -213,8 +202,13 @@ def force(robot: Robot, other: Robot, q: Configuration, tau: JointVector) -> Joi
     """tau of the other description, without the forces on old bases."""
     return _seen(
         robot, other, "v", tau, lambda back: np.full(6, 0.0, object),
-        lambda h, back, x: h.kind.reversal.force(h, back, q[h.q], x),
+        lambda h, back, x: _reversal(h, back).force(h, back, q[h.q], x),
     )  # fmt: skip
+
+
+def _reversal(h: Hinge, back: Hinge) -> Reversal:
+    """The map from the coordinates of a hinge to those of the same hinge from its other side."""
+    return (h.kind if back.kind.forward is None else back.kind).reversal
 
 
 def _seen(

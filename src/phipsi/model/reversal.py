@@ -46,7 +46,8 @@ class _Hinge(HingeGeometry, Protocol):
 
 @dataclass(frozen=True)
 class Reversal:
-    """How a hinge kind is described from the other side: T'(q') = T(q)⁻¹, with the same kind.
+    """How a hinge kind is described from the other side: T'(q') = T(q)⁻¹, with the same kind (of
+    the kinds in REVERSED: with the kind `forward`).
 
     Symbols with a prime belong to the reversed hinge. If `v` has no None, a' and tau' are the same
     permutation of a and tau.

@@ -275,7 +275,8 @@ class Robot(RobotDescription):
         Parameters
         ----------
         name
-            "gravity" (3 numbers [m/s²]); "inertia:BODY" (10, see `phipsi.conventions`);
+            "gravity" (3 numbers [m/s²]); "inertia:BODY" (10, see `phipsi.conventions`: of a moving
+            body with all that is welded to it, or of a welded body alone, in its own frame);
             "armature:HINGE", "damping:HINGE", "stiffness:HINGE" or "friction:HINGE" (nv of the
             hinge); "placement:HINGE" or "frame:FRAME" (7: [position; quaternion] of the hinge
             frame on its parent, or of a named frame on its body).
@@ -299,7 +300,8 @@ class Robot(RobotDescription):
         ----------
         values
             New values by the names that `parameter` takes: numbers, or traced numbers inside
-            programs.
+            programs. The inertia of a welded body takes the place of the one that it has in that of
+            its moving body.
 
         Returns
         -------
@@ -311,10 +313,7 @@ class Robot(RobotDescription):
         ModelError
             If there is no such parameter, or its value has another shape or is impossible.
         """
-        robot = self
-        for name, value in values.items():
-            robot = parameters.put(robot, name, rot.scalars(value))
-        return robot
+        return parameters.put_all(self, {name: rot.scalars(x) for name, x in values.items()})
 
     @cached_property
     def equivalent(self) -> Robot:

@@ -44,7 +44,7 @@ class Spring:
     >>> robot = pp.robots.double_pendulum()
     >>> spring = pp.Spring("tool", "world", stiffness=100.0, damping=1.0, rest_length=0.2)
     >>> pp.spring_forces(robot, [spring], [0.3, -0.5], [0.0, 0.0]).round(3)
-    array([0.   , 8.386])
+    array([ 0.  , -2.83])
     """
 
     a: str

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import warnings
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from phipsi.conventions import WORLD
 from phipsi.model import untrusted, validate
 from phipsi.model.builder import HingeNumbers
-from phipsi.model.errors import ModelError
+from phipsi.model.errors import ModelError, ModelWarning
 from phipsi.model.hinges import HingeName
 from phipsi.model.parts import INF, Mimic
 from phipsi.model.robot import Builder, Robot
@@ -46,10 +47,14 @@ def from_urdf(
     """The robot that a URDF text describes.
 
     A link without `<inertial>` is massless. Fixed joints are welds. Position limits, effort,
-    velocity, damping, friction and mimic are kept as data; geometry, transmissions and plugins are
-    not read. Joints are ordered depth first, siblings as in the file (Pinocchio orders them by
-    name; see `phipsi.interop`). In phipsi "world" is the name of the root; a link of that name that
-    is not the fixed root is renamed "world_link".
+    velocity, damping and friction are kept as data; geometry, transmissions (which give a joint no
+    force and no inertia) and plugins are not read. A `ModelWarning` names the joints with what has
+    no effect: mimic relations, which are kept as data, safety controllers, and limits and dynamics
+    of planar and floating joints.
+
+    Joints are ordered depth first, siblings as in the file (Pinocchio orders them by name; see
+    `phipsi.interop`). In phipsi "world" is the name of the root; a link of that name that is not
+    the fixed root is renamed "world_link".
 
     Parameters
     ----------
@@ -62,7 +67,7 @@ def from_urdf(
         The rotor inertia [kg·m² or kg], for which URDF has no element: of every joint with one
         freedom, or of joints by name.
     strict : optional
-        As in `Builder.build`.
+        Whether such relations or numbers, or an inertia that no real body has, are an error.
 
     Returns
     -------
@@ -85,6 +90,10 @@ def from_tree(
     joints = [(_name(joint), joint) for joint in root.findall("joint")]
     _check_unique(root, joints)
     trunk = _root_link(links, joints)
+    for message in _left_out(joints):
+        if strict:
+            raise ModelError(message)
+        warnings.warn(message, ModelWarning, stacklevel=3)
     builder = Builder(root.get("name") or "robot")
     called = {WORLD: _RENAMED}
     if base == "free":
@@ -101,6 +110,23 @@ def from_tree(
         _add_joint(builder, name, joint, called.get(parent, parent), called.get(child, child))
     _add_armature(builder, armature)
     return builder.build(strict=strict)
+
+
+def _left_out(joints: list[tuple[str, Element]]) -> Iterator[str]:
+    """Sentences about relations and numbers of joints that have no effect on a `Robot`."""
+    several = [
+        (name, joint) for name, joint in joints if joint.get("type") in ("planar", "floating")
+    ]
+    for what, found, tags in (
+        ("mimic relations, which are data: these joints move by themselves", joints, ("mimic",)),
+        ("safety controllers", joints, ("safety_controller",)),
+        ("limits and dynamics of joints with several freedoms", several, ("limit", "dynamics")),
+    ):
+        names = [name for name, joint in found if any(joint.find(t) is not None for t in tags)]
+        if names:
+            shown = ", ".join(map(untrusted.quoted, names[:3]))
+            more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+            yield f"phipsi does not apply from this URDF: {what} ({len(names)}: {shown}{more})"
 
 
 def _name(element: Element) -> str:

@@ -92,7 +92,7 @@ def names(
     """Check that every part has a name, and that names are unique."""
     untrusted.name("the robot", robot)
     for what, plural, items in (
-        ("body", "bodies", bodies),
+        ("body", "bodies", [*bodies, *(w for body in bodies for w in body.welded)]),
         ("hinge", "hinges", hinges),
         ("frame", "frames", frames),
     ):
@@ -181,7 +181,7 @@ def directions(where: str, h: Hinge) -> None:
 
     The axes of a planar hinge are a right-handed triple.
     """
-    count = 3 if h.kind.name == "planar" else h.kind.axes
+    count = 3 if h.kind.name in ("planar", "reversed_planar") else h.kind.axes
     given = np.array([np.asarray(axis, float) for axis in h.axes])
     if len(given) != count:
         raise ModelError(f"{where} has {len(given)} axes, but a {h.kind.name} hinge stores {count}")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Annotated, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from phipsi.model import Hinge, ModelError, Robot
 from phipsi.operators.algebra.derivation import CONDITIONS, Condition
@@ -58,6 +60,25 @@ def check_free(what: str, robot: Robot) -> None:
         raise ModelError(f"{what} is known only on a free base, but {found}")
 
 
+def in_free_trees(
+    robot: Robot, per: Literal["nb", "nv"] = "nb"
+) -> Annotated[NDArray[np.bool_], "n"]:
+    """For each body or freedom whether the base of its tree is free: six freedoms without
+    armature."""
+    found: list[bool] = []
+    for h, p in zip(robot.hinges, robot.parents, strict=True):
+        found.append(found[p] if p >= 0 else not _why_bound(h))
+    free = np.array(found, bool)
+    return free if per == "nb" else np.repeat(free, [h.kind.nv for h in robot.hinges])
+
+
+def _why_bound(root: Hinge) -> str:
+    """Why the base that a root hinge moves is not free; empty if it is."""
+    if root.kind.name != "free":
+        return "is not free"
+    return "has armature" if _armed(root) else ""
+
+
 def _against(condition: Condition, robot: Robot) -> str:
     """Why a condition does not hold on a robot; empty if it holds, or depends on no robot."""
     match condition:
@@ -66,11 +87,9 @@ def _against(condition: Condition, robot: Robot) -> str:
             return f"joint {held[0].name!r} has some" if held else ""
         case "free base":
             roots = [h for h, p in zip(robot.hinges, robot.parents, strict=True) if p < 0]
-            for h in roots:
-                if h.kind.name != "free" or _armed(h):
-                    why = "has armature" if h.kind.name == "free" else "is not free"
-                    return f"root joint {h.name!r} {why}"
-            return ""
+            return next(
+                (f"root joint {h.name!r} {why}" for h in roots if (why := _why_bound(h))), ""
+            )
         case _:
             return ""
 

@@ -187,7 +187,9 @@ def _named(robot: Robot, name: str) -> list[Any]:
     if what == "gravity":
         return _vector("g", "", value)
     if what == "inertia":
-        return _inertia(str(1 + robot.body_index(target)), value)
+        bodies = [body.name for body in robot.bodies]
+        number = str(1 + bodies.index(target)) if target in bodies else target
+        return _inertia(number, value)
     if what == "frame":
         return [*_vector("p", target, value[:3]), *_quaternion(value[3:])]
     number = str(1 + [h.name for h in robot.hinges].index(target))

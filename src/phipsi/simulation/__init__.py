@@ -3,11 +3,12 @@
 from phipsi.simulation.adaptive import ADAPTIVE
 from phipsi.simulation.coordinates import COORDINATES, CoordinatesName
 from phipsi.simulation.diverged import Diverged
+from phipsi.simulation.doubts import SimulationWarning
 from phipsi.simulation.events import Capture, Change, Event, EventError, Failure, Release
 from phipsi.simulation.methods import METHODS
 from phipsi.simulation.motion import StateHistory, motion
 from phipsi.simulation.options import MethodName, SimulationKeywords
-from phipsi.simulation.plant import Limits, LimitWarning, limit_forces
+from phipsi.simulation.plant import Limits, limit_forces
 from phipsi.simulation.simulate import rollout, simulate
 from phipsi.simulation.simulator import Interrupted
 from phipsi.simulation.trajectory import Sample, Trajectory
@@ -25,12 +26,12 @@ __all__ = [
     "EventError",
     "Failure",
     "Interrupted",
-    "LimitWarning",
     "Limits",
     "MethodName",
     "Release",
     "Sample",
     "SimulationKeywords",
+    "SimulationWarning",
     "StateHistory",
     "Trajectory",
     "TrajectoryError",

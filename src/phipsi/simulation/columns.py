@@ -100,7 +100,8 @@ def _names(h: Hinge, table: dict[str, str], count: int) -> list[str]:
     if count == 1:
         return [h.name]
     numbers = " ".join(map(str, range(count)))
-    return [f"{h.name}.{part}" for part in table.get(h.kind.name, numbers).split()]
+    kind = (h.kind.forward or h.kind).name
+    return [f"{h.name}.{part}" for part in table.get(kind, numbers).split()]
 
 
 def _units(kind: HingeKind) -> list[str]:

@@ -77,7 +77,7 @@ class SimulationOptions:
         Whether springs, dampers and friction act.
     limits
         Stops at joint limits: True, or `pp.Limits(…)` for stops of your own. Default none, with a
-        `pp.LimitWarning` if a joint passes its limits; False: none, and no warning.
+        `pp.SimulationWarning` if a joint passes its limits; False: none, and no warning.
     actuators
         Whether motors are bounded by their efforts.
     closures

@@ -26,16 +26,12 @@ from phipsi.model import Closure, Hinge, Robot, Spring
 from phipsi.programs import program
 from phipsi.simulation.clock import Number, Seconds
 from phipsi.typing import (
-    Array,
     Configuration,
     ConfigurationLike,
     ExternalForces,
     JointVector,
     JointVectorLike,
 )
-
-BEYOND = 1e-9
-"""The distance [rad or m] from which on a joint is beyond its limits."""
 
 
 @dataclass(frozen=True)
@@ -85,27 +81,6 @@ class Limits:
             travel = depth - 0.5 * self.width * slope
             push = push + slope * (sign * self.stiffness * travel - self.damping * rate)
         return np.array([push @ robot.flow(q, unit) for unit in np.eye(robot.nv)])
-
-
-class LimitWarning(UserWarning):
-    """A joint passes its limits in a simulation without stops."""
-
-
-def first_beyond(robot: Robot, t: Array, q: Configuration) -> str | None:
-    """A sentence about the first sample of q (…, N, nq) beyond the limits of a joint, by more than
-    rounding; None if there is none."""
-    lower, upper = robot.joint_data("lower"), robot.joint_data("upper")
-    over = np.maximum(q - upper, lower - q) > BEYOND * np.maximum(1.0, np.abs(q))
-    if not over.any():
-        return None
-    *_, samples, coordinates = np.nonzero(over)
-    first = samples.argmin()
-    j, time = coordinates[first], t[samples[first]]
-    hinge = next(h for h in robot.hinges if h.q.start <= j < h.q.stop)
-    return (
-        f"hinge {hinge.name!r} is beyond its limits [{lower[j]:g}, {upper[j]:g}] at t = {time:g} s "
-        "and there are no stops; pass limits=True for stops, or limits=False if that is meant"
-    )
 
 
 @program(static=("limits",))

@@ -16,10 +16,10 @@ from phipsi.simulation.adaptive import ADAPTIVE, solve
 from phipsi.simulation.closed_loop import ClosedLoop, LoopInputs, advance, observe
 from phipsi.simulation.controller import BoundController, Controller, bind
 from phipsi.simulation.diverged import Diverged, advice
+from phipsi.simulation.doubts import SimulationWarning, contradiction, first_beyond
 from phipsi.simulation.events import Capture, Event, EventError, Failure, Phase
 from phipsi.simulation.methods import METHODS
 from phipsi.simulation.options import SimulationOptions
-from phipsi.simulation.plant import LimitWarning, first_beyond
 from phipsi.simulation.segments import Segment, joined, merged, named
 from phipsi.simulation.sequences import Sequences
 from phipsi.simulation.start import events_in_order, start_phase
@@ -70,7 +70,7 @@ class Simulator:
         pending = events_in_order(self.robot, events)
         self._check(phase, pending)
         names = (frames,) if isinstance(frames, str) else tuple(frames)
-        return self._within_limits(self._through(phase, pending, names, progress))
+        return self._reviewed(self._through(phase, pending, names, progress))
 
     def rollout(
         self, q0: ArrayLike, v0: ArrayLike | None, parameters: Mapping[str, Any] | None,
@@ -87,14 +87,15 @@ class Simulator:
                 f"rollout: {samples} samples of {numbers} numbers are too many for one kernel; "
                 f"pass every={every}, or use simulate"
             )
-        return self._within_limits(self._at_once(phase, signals))
+        return self._reviewed(self._at_once(phase, signals))
 
-    def _within_limits(self, found: Trajectory) -> Trajectory:
-        """The motion, with a warning if it passes limits of joints and nothing was said of them."""
-        if self.options.limits is None:
-            beyond = first_beyond(self.robot, found.t, found.q)
-            if beyond is not None:
-                warnings.warn(beyond, LimitWarning, stacklevel=4)
+    def _reviewed(self, found: Trajectory) -> Trajectory:
+        """The motion, with warnings if its closures contradict each other, or if it passes limits
+        of joints and nothing was said of them."""
+        unsaid = self.options.limits is None
+        beyond = first_beyond(self.robot, found.t, found.q) if unsaid else None
+        for doubt in filter(None, (contradiction(found), beyond)):
+            warnings.warn(doubt, SimulationWarning, stacklevel=4)
         return found
 
     def _check(self, phase: Phase, events: Sequence[Event]) -> None:

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
-from phipsi.spatial.factor import Inverse, Pivot
+from phipsi.spatial.factor import Inverse, Pivot, SemiPivot
 from phipsi.spatial.hinge_map import ForceBasis, Gain, HingeMap, MotionBasis
 from phipsi.spatial.inertia import ArticulatedInertia
-from phipsi.spatial.rotation import Matrix, symmetric
+from phipsi.spatial.rotation import Matrix, select, symmetric
 from phipsi.spatial.vectors import Force, Motion
-from phipsi.typing import SpatialMatrix
+from phipsi.typing import Real, SpatialMatrix
 
 if TYPE_CHECKING:
     from phipsi.spatial.transform import Transform
@@ -83,6 +83,16 @@ class Compliance:
     def inv(self) -> Inverse[Motion, Force]:
         """Υ⁻¹, the operational-space inertia, if Υ is regular (as on a free base)."""
         return Inverse(Pivot(self.matrix), Force)
+
+    @property
+    def inertia(self) -> tuple[ArticulatedInertia, Real]:
+        """Υ⁻¹, NaN if Υ is singular; and whether it is regular."""
+        pivot = SemiPivot(self.matrix)
+        X = np.full((6, 6), 0.0, object)
+        for j, unit in enumerate(np.eye(6)):
+            for i, x in enumerate(pivot.solve(unit)[j:], j):
+                X[i, j] = X[j, i] = select(pivot.regular, x, np.nan)
+        return ArticulatedInertia(X[:3, :3], X[:3, 3:], X[3:, 3:]), pivot.regular
 
     @overload
     def __matmul__(self, other: Force) -> Motion: ...

@@ -249,3 +249,6 @@ class ArticulatedInertia(Inertia):
 
     def __add__(self, other: ArticulatedInertia) -> ArticulatedInertia:
         return ArticulatedInertia(self.J + other.J, self.C + other.C, self.M + other.M)
+
+    def __sub__(self, other: ArticulatedInertia) -> ArticulatedInertia:
+        return ArticulatedInertia(self.J - other.J, self.C - other.C, self.M - other.M)

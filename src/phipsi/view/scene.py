@@ -194,7 +194,8 @@ def _thick(i: int, bulk: _Bulk, hinge: Hinge, radius: float) -> Solid:
 def _hinge(i: int, h: Hinge, parent: int, radius: float, extent: float) -> Iterator[Solid]:
     """A hinge: a cylinder along its axis if it turns about one, a ball if it turns about more, a
     rail on the parent and a slide on the child if it slides."""
-    axes, name = [_numbers(axis) for axis in h.axes[: h.kind.axes]], h.kind.name
+    axes = [_numbers(axis) for axis in h.axes[: h.kind.axes]]
+    name = (h.kind.forward or h.kind).name
     origin = np.zeros(3)
     if name in ("revolute", "continuous", "helical", "cylindrical"):
         size = (1.5 * radius, 3.4 * radius)

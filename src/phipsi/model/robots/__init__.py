@@ -51,3 +51,7 @@ __all__ = [
     "snake",
     "space_arm",
 ]
+
+
+def __dir__() -> list[str]:
+    return list(ROBOTS)
