@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 from xml.etree import ElementTree
 
 ROOT = Path(__file__).parents[2]
@@ -85,6 +86,23 @@ def agreement(tell: Tell) -> Result:
     return Result(len(results), wrong, max(filter(isfinite, errors)), f"{refused} not comparable")
 
 
+def problems(tell: Tell) -> Result:
+    """Every run of the published problems, each compiled anew; writes docs/problems.md."""
+    from tests.problems.page import PAGE, RUNS, report
+    from tests.problems.rows import Measured
+    from tests.validation.page import here
+
+    measured: dict[str, Measured] = {}
+    wrong: list[str] = []
+    with tempfile.TemporaryDirectory() as folder, patch.dict(os.environ, PHIPSI_CACHE_DIR=folder):
+        for run in RUNS:
+            found = measured[run.id] = run.measured()
+            wrong += [] if run.holds(found.errors) else [run.id]
+            tell(f"{len(measured)}/{len(RUNS)} {run.id}: {found}")
+    PAGE.write_text(report(measured, here()), encoding="utf-8")
+    return Result(len(RUNS), tuple(wrong))
+
+
 def tests(**environment: str) -> Callable[[Tell], Result]:
     """The tests of the repository, run with these variables set."""
 
@@ -127,6 +145,8 @@ CHECKS = (
           "every misprint is one", papers, "papers.md"),
     Check("agreement", "every URDF of example-robot-data, fixed and free, against Pinocchio",
           agreement, "agreement.md"),
+    Check("problems", "the problems A01 to A05 of the IFToMM library, against exact solutions, "
+          "published values and equations written by hand", problems, "problems.md"),
     Check("tests", "the tests of the repository, as `make test`", tests()),
     Check("search", "the tests on the interpreter, with 1000 new random examples for each law",
           tests(PHIPSI_BACKEND="numpy", HYPOTHESIS_PROFILE="explore")),

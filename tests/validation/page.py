@@ -14,7 +14,9 @@ from pathlib import Path
 from tests.validation.checks import CHECKS, ROOT, Check, Result
 
 PAGE = ROOT / "docs" / "validation.md"
-LIBRARIES = ("numpy", "llvmlite", "pin", "mujoco", "example-robot-data", "hypothesis", "pytest")
+LIBRARIES = (
+    "numpy", "scipy", "llvmlite", "pin", "mujoco", "example-robot-data", "hypothesis", "pytest",
+)  # fmt: skip
 NOT_YET = "not yet run"
 HEAD = """# Validation
 
