@@ -611,7 +611,7 @@ def sign_of_the_pose_error() -> Pair:
     c = curved()
     to = Reaching(c)
     nu, m = c(o.nu), c(o.m)
-    push = c(o.H @ o.psi @ o.B("tool")) @ to.rate(c.q).T @ (to.target - to.pose(c.q)) * to.weight
+    push = c(o.H @ o.psi @ o.B("tool")) @ to.push(c.q)
     half = np.linalg.solve(c(o.D_half), push)
 
     def fall(eps: np.ndarray) -> float:

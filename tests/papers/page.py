@@ -20,7 +20,6 @@ PAPERS = (SOA, BI, UA, DL)
 ITEMS = tuple(item for paper in PAPERS for item in paper.items)
 
 BEYOND = {
-    "[SOA] 6: linearized models": "planned: derivatives of the dynamics have no function yet",
     "[SOA], [DL]: links that bend, by modes": "out of scope for now: bodies are rigid; springs at "
     "joints are `pp.passive_forces`, and `pp.robots.flexible_link_arm` is a link in segments",
     "[SOA], [DL]: gear drives with rotor dynamics": "out of scope for now: a rotor is its inertia "

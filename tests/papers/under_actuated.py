@@ -394,7 +394,8 @@ def reaction_mode() -> Errors:
         to = aim.pose, aim.velocity, aim.acceleration
         out = control.reaction_mode(
             c.robot, c.q, c.v, c.active, *to, tau=np.where(c.active, 0.0, c.tau),
-            base_pose=home.pose, rows=rows, base_rows=base_rows, base_stiffness=20.0, base_damping=5.0, **GAINS,
+            base_pose=home.pose, rows=rows, base_rows=base_rows, base_stiffness=20.0,
+            base_damping=5.0, **GAINS,
         )  # fmt: skip
         qdd = moved(c, out["tau"])
         yield error(classical(c, "tool", qdd)[part], aim.wanted(30.0, 7.0)[part])
