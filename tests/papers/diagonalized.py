@@ -46,7 +46,7 @@ def product(c: Case, x: np.ndarray, factor: Factor) -> np.ndarray:
 
 def unloaded() -> tuple[Case, ...]:
     """Every hinge kind, armature, massless bodies, a free base; no gravity, no external forces."""
-    return tuple(c.but(loaded=False) for c in (*forests(), flyers()[0]))
+    return tuple(c.but(loaded=False) for c in (*forests(), flyers()[-1]))
 
 
 # ---- 1, 2: the equations, and coordinates that would diagonalize them ---------------------------
@@ -327,7 +327,7 @@ def normalized() -> Errors:
         yield error(pp.joint_rates(*at, c.w), np.linalg.solve(m.T, c.w))
         yield error(pp.working_moments(*at, c.tau), np.linalg.solve(m, c.tau))
         yield error(pp.applied_moments(*at, c.w), m @ c.w)
-    c = forests()[1]
+    c = forests()[-1]
     at, root = (c.robot, c.q), "symmetric"
     nu = pp.total_rates(*at, c.v, root=root)
     eps = pp.working_moments(*at, c.tau, root=root)
@@ -560,7 +560,7 @@ def coriolis_recursion() -> Errors:
 def workless() -> Errors:
     """Zero, over |ν||C_ν|; both roots of D."""
     roots: dict[RootKind, list[Any]]
-    roots = {"cholesky": [*unloaded(), *arms()], "symmetric": [forests()[1]]}
+    roots = {"cholesky": [*unloaded(), *arms()], "symmetric": [forests()[-1]]}
     pairs: list[tuple[RootKind, Any]] = [(root, c) for root in roots for c in roots[root]]
     for root, c in pairs:
         nu = pp.total_rates(c.robot, c.q, c.v, root=root)
@@ -687,7 +687,7 @@ def rate_control() -> Errors:
         yield error(T, weight - m @ full @ m.T @ c.v)
     c = curved()
     motion = pp.simulate(
-        c.robot, c.q, c.v, control.rate_feedback, duration=1.0, dt=0.005, every=20,
+        c.robot, c.q, c.v, control.rate_feedback, duration=1.0, dt=0.01, every=10,
         parameters={"damping": 1.5, "passive": False}, actuators=False, passive=False,
     )  # fmt: skip
     moved = zip(motion.q, motion.v, strict=True)
@@ -742,7 +742,7 @@ def pose_control() -> Errors:
     """Dense m(−c₁ν + D⁻½HψBL̃*We) and weight; differences of U; its fall in two seconds."""
     A = np.random.default_rng(1).normal(size=(12, 12))
     full = A @ A.T + np.eye(12)
-    for c in (curved(), forests()[0].undisturbed(), flyers()[1].undisturbed()):
+    for c in (curved(), forests()[0].undisturbed(), flyers()[-1].undisturbed()):
         for frame, how, W in ((FRAMES[0], {}, None), (FRAMES[1], {"weight": full}, full)):
             to, weight, m = Reaching(c, frame, W), c.but(v=0 * c.v)(o.C), c(o.m)
             V = c(o.B(frame).T @ o.V)
@@ -759,7 +759,7 @@ def pose_control() -> Errors:
     c = curved()
     to = Reaching(c)
     motion = pp.simulate(
-        c.robot, c.q, c.v, control.pose_feedback, duration=2.0, dt=0.005, every=20,
+        c.robot, c.q, c.v, control.pose_feedback, duration=2.0, dt=0.02, every=5,
         parameters={"pose": to.goal, "damping": to.damping, "passive": False},
         actuators=False, passive=False,
     )  # fmt: skip

@@ -324,7 +324,7 @@ def velocity_of_the_tip() -> Pair:
 
 @misprint("[UA]", "(4.6)", "τ̄ = I for passive hinges", "τ̄ = I for active hinges")
 def released_hinges() -> Pair:
-    c = forests()[1]
+    c = forests()[-1]
     true = [felt(c, i, ~c.active) for i in range(c.robot.nb)]
     return error(c.but(active=~c.active).blocks(o.P_p), true), error(c.blocks(o.P_p), true)
 

@@ -14,7 +14,18 @@ from phipsi.model.hinges import HingeName
 from phipsi.spatial import Transform
 from tests.algorithms.closures import with_frame
 from tests.algorithms.test_closed_chains import chain_with_loops, looped
-from tests.papers.cases import FRAMES, WEIGHTS, Case, bare, flyers, forests, identities, peers
+from tests.papers.cases import (
+    FRAMES,
+    WEIGHTS,
+    Case,
+    bare,
+    flyers,
+    forests,
+    ghosts,
+    identities,
+    peers,
+    solids,
+)
 from tests.papers.oracles import Aim, Closed, Estimation, aligned, classical, derivative, place
 from tests.papers.rows import Paper, error
 from tests.zoo import random_inertia
@@ -486,7 +497,7 @@ def _drifting_apart(c: Case) -> np.ndarray:
 )
 def arm_independent_software() -> Errors:
     """Dense solves of the arms by themselves, side by side and one welded to a turned mount."""
-    parts = [Case(c.robot.with_gravity((0, 0, -9.81))) for c in forests()[1:3]]
+    parts = [Case(c.robot.with_gravity((0, 0, -9.81))) for c in (*solids()[1:], *ghosts())]
     robot = pp.combine({str(i): c.robot for i, c in enumerate(parts)})
     q, v, tau = (np.concatenate([getattr(c, name) for c in parts]) for name in ("q", "v", "tau"))
     external = np.concatenate([c.external for c in parts])

@@ -5,11 +5,14 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from phipsi.model import KINDS
 from phipsi.operators.algebra.identities import TABLE
+from tests.papers import cases
 from tests.papers.page import BEYOND, ITEMS, PAGE, masked, report
 from tests.papers.rows import MISPRINTS, Item, Misprint
 
@@ -17,7 +20,15 @@ TESTS = Path(__file__).parents[1]
 CELLS = re.compile(r"(?<!\\)\|")
 
 
-pytestmark = pytest.mark.usefixtures("interpreted")
+pytestmark = pytest.mark.usefixtures("interpreted", "share")
+
+
+@pytest.fixture(scope="module")
+def share() -> Iterator[None]:
+    """The rows are measured on a share of the robots; on all of them by `make validation`."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cases, "SHARE", True)
+        yield
 
 
 @pytest.mark.parametrize("item", ITEMS, ids=lambda item: item.id)
@@ -41,6 +52,21 @@ def test_rows_are_complete() -> None:
         assert item.what and item.functions and item.oracle
         for path in item.also:
             assert (TESTS / path).is_file(), path
+
+
+def test_robots_of_the_rows() -> None:
+    """They are what the page says."""
+    every = (*cases.solids(), *cases.ghosts(), *cases.free((10, 6), (44, 7)), *cases.free((21, 6)))
+    kinds = {h.kind.name for c in every for h in c.robot.hinges}
+    assert kinds == KINDS.keys() - {"weld"}
+    for c in every:
+        parents = [p for p in c.robot.parents if p >= 0]
+        assert 5 <= c.robot.nb <= 9 and max(Counter(parents).values()) > 1
+        inside = c.robot.body_index(c.robot.frame("elbow").body)
+        assert inside in parents and c.robot.body_index(c.robot.frame("tool").body) not in parents
+    assert all(c.robot.parents.count(-1) > 1 for c in (*cases.solids(), *cases.ghosts()))
+    assert any(body.mass == 0 for body in cases.ghosts()[0].robot.bodies)
+    assert cases.ghosts()[0].robot.nb < 9  # of nine, some are welded to others
 
 
 def test_every_identity_is_in_a_row() -> None:

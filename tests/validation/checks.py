@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
 from typing import Any
+from unittest import mock
 from xml.etree import ElementTree
 
 ROOT = Path(__file__).parents[2]
@@ -45,20 +46,29 @@ class Check:
 
 
 def papers(tell: Tell) -> Result:
-    """Every item of the papers, and every misprint; writes docs/papers.md."""
+    """Every item of the papers on machine code, and every misprint; writes docs/papers.md."""
     from tests.papers.page import ITEMS, MISPRINTS, PAGE, report
 
     measured: dict[str, Any] = {}
     wrong: list[str] = []
     rows = (*ITEMS, *MISPRINTS)
     for row in rows:
-        found: Any = row.measured()
+        with mock.patch.dict(os.environ, PHIPSI_BACKEND="llvm"):
+            found: Any = row.measured()
         measured[row.id] = found
         wrong += [] if row.holds(found) else [row.id]
         tell(f"{len(measured)}/{len(rows)} {row.id}: {found}")
     PAGE.write_text(report(measured), encoding="utf-8")
     errors = [x if isinstance(x, float) else x[1] for x in measured.values()]
     return Result(len(rows), tuple(wrong), max(errors), f"{len(MISPRINTS)} of them are misprints")
+
+
+def mutations(tell: Tell) -> Result:
+    """Places of phipsi broken, one at a time, and the rows of the papers that must fail then."""
+    from tests.papers.mutations import MUTATIONS, run
+
+    rows = len({row for m in MUTATIONS for row in m.rows})
+    return Result(len(MUTATIONS), tuple(run(MUTATIONS, tell)), note=f"noticed by {rows} rows")
 
 
 def agreement(tell: Tell) -> Result:
@@ -125,6 +135,7 @@ def _read(written: Path, code: int) -> Result:
 CHECKS = (
     Check("papers", "every item of the four papers against an oracle that is not phipsi, and that "
           "every misprint is one", papers, "papers.md"),
+    Check("mutations", "rows of the papers fail where phipsi is broken on purpose", mutations),
     Check("agreement", "every URDF of example-robot-data, fixed and free, against Pinocchio",
           agreement, "agreement.md"),
     Check("tests", "the tests of the repository, as `make test`", tests()),
