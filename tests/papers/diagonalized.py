@@ -649,7 +649,8 @@ def past_present_future() -> Errors:
     tolerance=1e-8,
 )
 def diagonal_forward_dynamics() -> Errors:
-    """Differences of ν and ξ along the motion of the dense equations, with gravity."""
+    """Differences of ν and ξ along the motion of the dense equations, with gravity; the energy of
+    a simulation in these coordinates."""
     for c in (*forests(), *fleets()):
         for normal in (True, False):
 
@@ -665,6 +666,16 @@ def diagonal_forward_dynamics() -> Errors:
         expected = c(o.D.inv @ (o.T - o.H @ o.psi @ chi))
         found = pp.diagonal_forward_dynamics(c.robot, c.q, c(o.xi), c.tau, normalized=False)
         yield error(found, expected)
+        energy = energies(c, coordinates="diagonal", duration=0.1, dt=0.002, every=10)
+        yield error(energy, np.full_like(energy, energy[0]))
+
+
+def energies(c: Case, controller: Any = None, **how: Any) -> np.ndarray:
+    """The kinetic energy of a simulation without springs and dampers, from the dense 𝓜."""
+    at = c.robot, c.q, c.v, controller
+    motion = pp.simulate(*at, actuators=False, passive=False, **how)
+    moved = zip(motion.q, motion.v, strict=True)
+    return np.array([0.5 * v @ c.but(q=q)(o.mass) @ v for q, v in moved])
 
 
 @DL.item(
@@ -685,14 +696,10 @@ def rate_control() -> Errors:
         full = np.diag(gains) + 0.3
         T = control.rate_feedback(*at, damping_matrix=full, passive=False)
         yield error(T, weight - m @ full @ m.T @ c.v)
-    c = curved()
-    motion = pp.simulate(
-        c.robot, c.q, c.v, control.rate_feedback, duration=1.0, dt=0.01, every=10,
-        parameters={"damping": 1.5, "passive": False}, actuators=False, passive=False,
-    )  # fmt: skip
-    moved = zip(motion.q, motion.v, strict=True)
-    energy = np.array([v @ c.but(q=q)(o.mass) @ v for q, v in moved])
-    yield error(energy / energy[0], np.exp(-2 * 1.5 * np.asarray(motion.t)))
+    how = {"damping": 1.5, "passive": False}
+    steps = {"duration": 1.0, "dt": 0.01, "every": 10}
+    energy = energies(curved(), control.rate_feedback, parameters=how, **steps)
+    yield error(energy / energy[0], np.exp(-2 * 1.5 * np.linspace(0, 1, 11)))
 
 
 class Reaching:

@@ -57,8 +57,8 @@ free and fixed bases, armature, massless and welded bodies, and frames on the la
 the tree, unless the item is about fewer.
 
 The table is tried as well: [mutations.py](../tests/papers/mutations.py) breaks {len(MUTATIONS)}
-places of phipsi one at a time, such as a sign, a sibling, an adjoint or a gain, and the rows that it
-names for each of them fail.
+places of phipsi one at a time, such as a sign, a sibling, an adjoint or a gain, and the rows that
+it names for each of them fail.
 
 [Misprints](#misprints) of the papers are listed below, each with a check that the printed form
 fails and the corrected one holds; rows have the corrected form. There are {len(ITEMS)} items and

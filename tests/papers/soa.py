@@ -161,8 +161,10 @@ def inverse_factor() -> Errors:
     """Dense inverse."""
     yield from identities("[SOA] Lemma 4.2")
     for c in forests():
-        l = pp.mass_matrix_sqrt_product(c.robot, c.q, np.eye(c.robot.nv), factor="l").T
-        yield error(l, np.linalg.inv(c(o.m)))
+        l, inverse = np.eye(c.robot.nv), np.linalg.inv(c(o.m))
+        l = pp.mass_matrix_sqrt_product(c.robot, c.q, l, factor="l").T
+        yield error(l, inverse)
+        yield error(c.lowered(o.l), inverse)
 
 
 @SOA.item(
@@ -363,9 +365,9 @@ def object_control() -> Errors:
     target = c.robot.integrate(c.q, 0.3 * c.w)
     at = c.robot, c.q, c.v, target, c.w, c.a
     how = {"grasps": contacts, "stiffness": 30.0, "damping": 7.0, "singular": 1e-6}
-    closed, forces = Closed(c, contacts), list[np.ndarray]()
+    closed, forces, share = Closed(c, contacts), list[np.ndarray](), (1.0, 3.0)
     for squeeze in (0.0, 5.0):
-        out = control.object_control(*at, squeeze=squeeze, passive=False, **how)
+        out = control.object_control(*at, squeeze=squeeze, sharing=share, passive=False, **how)
         qdd, own = closed.motion(out["tau"])
         wanted = c.a + 7.0 * (c.w - c.v) + 30.0 * c.robot.difference(c.q, target)
         yield error(qdd[:6], wanted[:6])
@@ -376,6 +378,9 @@ def object_control() -> Errors:
     pressed = np.concatenate([Q.T @ push for Q in closed.bases])
     inner = closed.A[:, :6]  # forces that A_o* takes to zero do not move the box
     yield error(forces[1] - forces[0], pressed - inner @ np.linalg.lstsq(inner, pressed)[0])
+    weighted = np.repeat(share, 4)[:, None] * inner  # the load is carried as by springs W
+    load = np.linalg.solve(inner.T @ weighted, inner.T @ forces[0])
+    yield error(forces[0], weighted @ load)
 
 
 @SOA.item(
@@ -493,7 +498,7 @@ def _drifting_apart(c: Case) -> np.ndarray:
 @SOA.item(
     "6: hierarchical software",
     "one program for any arm, alone or as a part of a robot",
-    "program combine Builder.add",
+    "forward_dynamics combine Builder.add",
 )
 def arm_independent_software() -> Errors:
     """Dense solves of the arms by themselves, side by side and one welded to a turned mount."""

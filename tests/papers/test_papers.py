@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
+import types
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import reduce
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import phipsi
 from phipsi.model import KINDS
-from phipsi.operators.algebra.identities import TABLE
+from phipsi.operators import Expression
+from phipsi.operators.algebra.identities import TABLE, Identity
+from phipsi.programs.compiled import CompiledFunction
 from tests.papers import cases
 from tests.papers.page import BEYOND, ITEMS, PAGE, masked, report
 from tests.papers.rows import MISPRINTS, Item, Misprint
@@ -31,11 +38,54 @@ def share() -> Iterator[None]:
         yield
 
 
+class Used:
+    """What is called while it is watched: public functions by name, symbols in expressions that
+    are lowered."""
+
+    def __init__(self, patch: pytest.MonkeyPatch, functions: Iterable[str]) -> None:
+        self.programs: set[int] = set()
+        self.names: set[str] = set()
+        self._wrap(patch, CompiledFunction, "__call__", lambda x: self.programs.add(id(x)))
+        for method in ("on", "evaluate"):
+            self._wrap(patch, Expression, method, self._expression)
+        self._wrap(patch, cases, "_of_identity", self._identity)
+        for name in functions:
+            holder = reduce(getattr, name.split(".")[:-1], phipsi)
+            own = getattr(holder, name.split(".")[-1])
+            if isinstance(own, types.FunctionType):
+                self._wrap(patch, holder, own.__name__, lambda *x, name=name: self.names.add(name))
+
+    def _wrap(self, patch: pytest.MonkeyPatch, holder: Any, name: str, note: Any) -> None:
+        own = getattr(holder, name)
+
+        @functools.wraps(own)
+        def noted(*args: Any, **kwargs: Any) -> Any:
+            note(*args[:1])
+            return own(*args, **kwargs)
+
+        patch.setattr(holder, name, noted)
+
+    def _expression(self, x: Expression) -> None:
+        self.names |= {f"operators.{leaf.symbol.name}" for leaf in x.leaves}
+
+    def _identity(self, row: Identity) -> None:
+        for one in (row, *([row.passive] if row.passive else [])):
+            self._expression(one.left)
+            self._expression(one.right)
+
+    def __contains__(self, name: str) -> bool:
+        own = reduce(getattr, name.split("."), phipsi)
+        return id(own) in self.programs or name.removesuffix(".inv") in self.names
+
+
 @pytest.mark.parametrize("item", ITEMS, ids=lambda item: item.id)
-def test_item(item: Item) -> None:
+def test_item(item: Item, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It holds, and is measured on what it names."""
     assert not item.missing
+    used = Used(monkeypatch, item.functions)
     found = item.measured()
     assert item.holds(found), found
+    assert [name for name in item.functions if name not in used] == []
 
 
 @pytest.mark.parametrize("row", MISPRINTS, ids=lambda row: row.id)

@@ -135,6 +135,7 @@ def passive_inverse() -> Errors:
         p = ~c.active
         expected = padded(c, p, p, np.linalg.inv(c(o.mass)[np.ix_(p, p)]))
         yield error(pp.passive_mass_inverse(c.robot, c.q, c.active), expected)
+        yield error(c.lowered(o.mass_pp.inv), expected[np.ix_(p, p)])
 
 
 # ---- 5: generalized dynamics --------------------------------------------------------------------
