@@ -164,6 +164,7 @@ def dual_inertias() -> Errors:
         yield error(found.G_s, c(o.G_s).reshape(-1, 6, c.robot.nv).sum(0))
         own = np.ix_(inner, inner)
         yield error(found.D_s[own], np.linalg.inv(c(o.C_s)[own]))
+        yield error(found.D_s[~inner], 0 * found.D_s[~inner])  # where it is infinite
         for x in (o.S, o.S_plus):
             yield error(c.lowered_blocks(x), c.blocks(x))
 

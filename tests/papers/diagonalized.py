@@ -29,6 +29,7 @@ from tests.papers.oracles import (
     sphere,
 )
 from tests.papers.rows import Paper, error
+from tests.zoo import ONE_DOF
 
 DL = Paper("[DL]", "Jain & Rodriguez, Diagonalized Lagrangian robot dynamics")
 Errors = Iterator[float]
@@ -114,7 +115,7 @@ def flat_arms() -> Errors:
     for robot in flat():
         yield error(pp.curvature(robot, np.full(robot.nv, 0.6)), np.zeros((robot.nv,) * 4))
         yield float(not pp.globally_diagonalizable(robot, 8).flat)
-    for robot in (planar(0.3), curved().robot):
+    for robot in (planar(0.3), curved().robot, forked()[0].robot):
         q = np.full(robot.nv, 0.6)
         yield error(pp.curvature(robot, q), riemann(mass_of(robot), q))
         yield float(pp.globally_diagonalizable(robot, 8).flat)
@@ -140,6 +141,11 @@ def curved() -> Case:
         parent = f"b{i}"
     robot = builder.frame("tool", parent, position=(0.2, 0.1, 0.3)).build()
     return Case(seen(robot), loaded=False)
+
+
+def forked() -> tuple[Case, ...]:
+    """Forests of five bodies whose hinges have coordinates: one freedom each, or universal."""
+    return bare((3, 7), 5, kinds=(*ONE_DOF, "universal"))
 
 
 @DL.item(
@@ -176,11 +182,12 @@ def no_coriolis_in_flat_coordinates() -> Errors:
 )
 def curvature() -> Errors:
     """Differences of 𝓜; the unit sphere; symmetries and Bianchi's identity; a count of them."""
-    robot, q = curved().robot, curved().q
-    found = pp.curvature(robot, q)
-    yield error(found, riemann(mass_of(robot), q))
-    yield error(curvature_asymmetry(found), np.zeros((4, 3, 3, 3, 3)))
-    yield error(pp.christoffel(robot, q), christoffel(mass_of(robot), q))
+    for c in (curved(), *forked()):
+        robot, q, n = c.robot, c.q, c.robot.nv
+        found = pp.curvature(robot, q)
+        yield error(found, riemann(mass_of(robot), q))
+        yield error(curvature_asymmetry(found), np.zeros((4, n, n, n, n)))
+        yield error(pp.christoffel(robot, q), christoffel(mass_of(robot), q))
     yield error(riemann(sphere, np.array([0.7, 0.2]))[0, 1, 0, 1], np.sin(0.7) ** 2)
     yield error([curvatures(n) for n in (2, 3, 4)], [1, 6, 20])
 

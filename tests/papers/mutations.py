@@ -1,6 +1,6 @@
 """Does the table of the papers see what it says? Places of phipsi are broken, one at a time, in a
 copy of the package that a process of its own imports; the rows that a mutation names must fail
-there, and hold in a copy that is as it is.
+there, and hold in a copy that is as it is. The interpreter runs the programs, for each is run once.
 
     python -m tests.papers.mutations [NUMBER ...]
 
@@ -191,9 +191,11 @@ def broken(rows: Iterable[str], mutation: Mutation | None = None) -> dict[str, s
         cache = folder / "cache"
         cache.mkdir(mode=0o700)
         paths = os.pathsep.join((str(copy.parent), str(ROOT)))
-        environment = {**os.environ, "PYTHONPATH": paths, "PHIPSI_CACHE_DIR": str(cache)}
+        own = {"PYTHONPATH": paths, "PHIPSI_CACHE_DIR": str(cache), "PHIPSI_BACKEND": "numpy"}
         command = [sys.executable, "-m", "tests.papers.mutations", MEASURE, *rows]
-        done = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True)
+        done = subprocess.run(
+            command, env={**os.environ, **own}, cwd=folder, capture_output=True, text=True
+        )
         if done.returncode:
             raise RuntimeError(f"the rows could not be measured:\n{done.stderr}")
         found = json.loads(done.stdout.splitlines()[-1])

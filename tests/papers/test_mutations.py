@@ -38,7 +38,6 @@ def test_rows_of_mutations_exist_in_all_four_papers() -> None:
     assert {row.split()[0] for row in named} == {item.paper for item in ITEMS}
 
 
-@pytest.mark.usefixtures("interpreted")
 def test_two_are_noticed_and_a_change_of_nothing_is_not(capsys: pytest.CaptureFixture[str]) -> None:
     by_what = {m.what.partition(":")[0]: m for m in MUTATIONS}
     squeeze = by_what["a reversed squeeze of internal forces"]
