@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Iterator
 from functools import cache, cached_property
+from itertools import count, islice
 from typing import Any
 
 import numpy as np
@@ -294,29 +295,27 @@ def fitting(row: Identity) -> tuple[Case, ...]:
 
 @cache
 def _fitting(needs: tuple[str, ...], free: bool, one_root: bool) -> tuple[Case, ...]:
-    options: dict[str, Any] = {"branching": "serial" not in needs, "massless": not free}
+    serial, loads = "serial" in needs, "no loads" not in needs
+    options: dict[str, Any] = {"branching": not serial, "massless": not free}
     options |= {"kinds": ONE_DOF} if "one freedom" in needs else {}
-    armature = "no armature" not in needs
-    found = list[Case]()
-    for seed in range(1000):
-        if free and armature:
-            robot = flyer(seed, 6, **options)
-        else:
-            roots = {"roots": ("free",)} if free else {}
-            robot = random_forest(seed, 7 - free, armature=armature, **roots, **options)
-        parents = robot.parents
-        branches = len({*parents}) < robot.nb - parents.count(-1) + 1
-        wanted = branches and (one_root or parents.count(-1) > 1 or free)
-        if robot.nb < 5 or not (wanted if options["branching"] else parents.count(-1) == 1):
-            continue
-        if one_root and parents.count(-1) > 1:
-            continue
-        loads = "no loads" not in needs
-        still = robot if loads else robot.with_gravity((0.0, 0.0, 0.0))
-        found.append(Case(seen(still), loaded=loads))
-        if len(found) == 2:
-            return found[0], found[1].by_hinges()
-    raise ValueError(f"no robot has {needs}")
+
+    def made(seed: int) -> pp.Robot:
+        if free and "no armature" not in needs:  # there is none at a free root
+            return flyer(seed, 6, **options)
+        roots = {"roots": ("free",)} if free else {}
+        armature = "no armature" not in needs
+        return random_forest(seed, 7 - free, armature=armature, **roots, **options)
+
+    def wanted(robot: pp.Robot) -> bool:
+        roots = robot.parents.count(-1)
+        branched = len({*robot.parents}) <= robot.nb - roots
+        enough = roots == 1 if one_root or serial else roots > 1 or free
+        return robot.nb >= 5 and enough and (branched or serial)
+
+    robots = islice(filter(wanted, map(made, count())), 2)
+    still = (robot if loads else robot.with_gravity((0.0, 0.0, 0.0)) for robot in robots)
+    first, second = (Case(seen(robot), loaded=loads) for robot in still)
+    return first, second.by_hinges()
 
 
 def _names(row: Identity, c: Case) -> tuple[str, ...]:
