@@ -9,7 +9,7 @@ import numpy as np
 import phipsi as pp
 from phipsi import operators as o
 from tests.algorithms.test_base_invariant import edges
-from tests.papers.cases import Case, flyers, forests, identities, peers
+from tests.papers.cases import Case, fleets, flyers, forests, identities, peers
 from tests.papers.oracles import Dual, Estimation
 from tests.papers.rows import Paper, error
 
@@ -54,12 +54,14 @@ def newton_euler() -> Errors:
     "articulated_inertias operators.P_plus",
 )
 def articulated_inertias() -> Errors:
-    """Dense fixed point; dense identities, armature among them."""
+    """Dense fixed point, armature included."""
     yield from identities("[BI] Alg 2.2")
-    for c in (*forests(), *flyers()):
+    for c in (*forests(), *fleets()):
         found = pp.articulated_inertias(c.robot, c.q)
         yield error(found.P, c.blocks(o.P))
         yield error(found.D, c(o.D))
+        yield error(found.G, c(o.G).reshape(-1, 6, c.robot.nv).sum(0))
+        yield error(c.lowered_blocks(o.P_plus), c.blocks(o.P_plus))
 
 
 @BI.item(
@@ -70,7 +72,7 @@ def articulated_inertias() -> Errors:
 def factors() -> Errors:
     """Dense 𝓜 and its inverse."""
     yield from identities("[SOA] Lemma 4.1", "[SOA] Lemma 4.2", "[SOA] Lemma 4.3")
-    for c in flyers():
+    for c in fleets():
         m = pp.mass_matrix_sqrt_product(c.robot, c.q, np.eye(c.robot.nv), factor="m").T
         yield error(m @ m.T, c(o.mass))
         yield error(pp.mass_matrix_inverse(c.robot, c.q), np.linalg.inv(c(o.mass)))
@@ -80,7 +82,7 @@ def factors() -> Errors:
 def acceleration_equation() -> Errors:
     """Dense 𝓜⁻¹(T − C)."""
     yield from identities("[BI] (11)")
-    for c in flyers():
+    for c in fleets():
         found = pp.forward_dynamics(c.robot, c.q, c.v, c.tau, external=c.external)
         yield error(found, c.qdd)
 
@@ -89,7 +91,7 @@ def acceleration_equation() -> Errors:
 def accelerations_of_bodies() -> Errors:
     """Dense φ*(H*β̇ + a)."""
     yield from identities("[BI] (12)")
-    for c in forests():
+    for c in (*forests(), *fleets()):
         qdd = pp.forward_dynamics(c.robot, c.q, c.v, c.tau, external=c.external)
         yield error(pp.accelerations(c.robot, c.q, c.v, qdd), c.alpha)
 
@@ -109,26 +111,39 @@ def forward_dynamics() -> Errors:
         yield error(found, peer.forward_dynamics())
 
 
-@BI.item("(14)", "at a free root H = I: D = P, G = I, τ̄ = 0, P⁺ = 0", "articulated_inertias")
+@BI.item(
+    "(14)",
+    "at a free root H = I: D = P, G = I, τ̄ = 0, P⁺ = 0",
+    "articulated_inertias operators.tau_bar operators.P_plus",
+)
 def free_root() -> Errors:
     """Dense 𝓜⁻¹: its block at the root is P⁻¹."""
-    for c in flyers():
-        found = pp.articulated_inertias(c.robot, c.q)
-        yield error(found.D[:6, :6], np.linalg.inv(np.linalg.inv(c(o.mass))[:6, :6]))
-        yield error(found.P[0], found.D[:6, :6])
-        yield error(found.G[:, :6], np.eye(6))
-        yield error(c.blocks(o.tau_bar)[0], np.zeros((6, 6)))
-        yield error(c.blocks(o.P_plus)[0], np.zeros((6, 6)))
+    for c in fleets():
+        found, inverse = pp.articulated_inertias(c.robot, c.q), np.linalg.inv(c(o.mass))
+        passed, across = c.lowered_blocks(o.tau_bar), c.lowered_blocks(o.P_plus)
+        for i, own in roots(c):
+            yield error(found.D[own, own], np.linalg.inv(inverse[own, own]))
+            yield error(found.P[i], found.D[own, own])
+            yield error(found.G[:, own], np.eye(6))
+            yield error(passed[i], np.zeros((6, 6)))
+            yield error(across[i], np.zeros((6, 6)))
 
 
-@BI.item("(15)", "α of a free root is P⁻¹(T − z)", "link_accelerations")
+def roots(c: Case) -> list[tuple[int, slice]]:
+    """The free roots: their numbers and their freedoms."""
+    every = zip(c.robot.hinges, c.robot.parents, strict=True)
+    return [(i, h.v) for i, (h, p) in enumerate(every) if p < 0]
+
+
+@BI.item("(15)", "α of a free root is P⁻¹(T − z)", "articulated_inertias link_accelerations")
 def acceleration_of_the_root() -> Errors:
-    """Dense 𝓜⁻¹(T − C)."""
-    for c in flyers():
-        expected = np.linalg.solve(c.blocks(o.P)[0], c.tau[:6] - Dual(c).z[0])
-        found = pp.link_accelerations(c.robot, c.q, c.v, c.tau, external=c.external)[0]
-        yield error(expected, c.alpha[0])
-        yield error(found, c.alpha[0])
+    """Dense φ*(H*β̇ + a)."""
+    for c in fleets():
+        P, z = pp.articulated_inertias(c.robot, c.q).P, Dual(c).z
+        found = pp.link_accelerations(c.robot, c.q, c.v, c.tau, external=c.external)
+        for i, own in roots(c):
+            yield error(np.linalg.solve(P[i], c.tau[own] - z[i]), c.alpha[i])
+            yield error(found[i], c.alpha[i])
 
 
 # ---- 3: the dual, and where both meet -----------------------------------------------------------
@@ -143,11 +158,23 @@ def acceleration_of_the_root() -> Errors:
 def dual_inertias() -> Errors:
     """Dense Υ⁻¹ − P; dense fixed point."""
     yield from identities("[BI] Alg 3.1")
-    for c in flyers():
-        found = pp.dual_articulated_inertias(c.robot, c.q)
+    for c in fleets():
+        found, inner = pp.dual_articulated_inertias(c.robot, c.q), joints(c)
         yield error(found.S, np.linalg.inv(c.blocks(o.Upsilon)) - c.blocks(o.P))
         yield error(found.G_s, c(o.G_s).reshape(-1, 6, c.robot.nv).sum(0))
-        yield error(found.D_s[6:, 6:], np.linalg.inv(c(o.C_s)[6:, 6:]))
+        own = np.ix_(inner, inner)
+        yield error(found.D_s[own], np.linalg.inv(c(o.C_s)[own]))
+        yield error(found.D_s[~inner], 0 * found.D_s[~inner])  # where it is infinite
+        for x in (o.S, o.S_plus):
+            yield error(c.lowered_blocks(x), c.blocks(x))
+
+
+def joints(c: Case) -> np.ndarray:
+    """Which freedoms are not those of free roots."""
+    inner = np.ones(c.robot.nv, bool)
+    for _, own in roots(c):
+        inner[own] = False
+    return inner
 
 
 @BI.item(
@@ -158,61 +185,71 @@ def dual_inertias() -> Errors:
 )
 def dual_forces() -> Errors:
     """Dense forces f = φ(Mα + b)."""
-    for c in flyers():
+    for c in fleets():
         dual, f = Dual(c), c(o.f, beta_dot=c.qdd).reshape(-1, 6)
-        yield error(-times(dual.S, c.alpha) - dual.z_s, f)
         found = pp.link_accelerations(c.robot, c.q, c.v, c.tau, external=c.external)
-        yield error(-times(dual.S, found) - dual.z_s, f)
+        S = pp.dual_articulated_inertias(c.robot, c.q).S
+        yield error(-times(S, found) - dual.z_s, f)
+        at = c.robot, c.q, c.v, c.tau
+        qdd = pp.base_invariant_forward_dynamics(*at, external=c.external)
+        yield error(c.lowered(o.f, beta_dot=qdd), f.ravel())
 
 
 @BI.item(
     "Lemma 3.1",
     "f = P(α − a) + z = P⁺α⁺ + z⁺, −f = Sα + z_s = S⁺(α⁺ + a) + z_s⁺",
-    "operators.f link_accelerations",
+    "operators.f operators.P operators.P_plus operators.S operators.S_plus link_accelerations",
 )
 def forces_between_bodies() -> Errors:
     """Dense f = φ(Mα + b)."""
-    for c in flyers():
+    for c in fleets():
         dual, f = Dual(c), c(o.f, beta_dot=c.qdd).reshape(-1, 6)
         alpha = pp.link_accelerations(c.robot, c.q, c.v, c.tau, external=c.external)
         plus = (c(o.E_phi).T @ alpha.ravel()).reshape(-1, 6)
-        yield error(times(dual.P, alpha - dual.a) + dual.z, f)
-        yield error(times(c.blocks(o.P_plus), plus) + dual.z_plus, f)
+        P, P_plus, S, S_plus = map(c.lowered_blocks, (o.P, o.P_plus, o.S, o.S_plus))
+        yield error(times(P, alpha - dual.a) + dual.z, f)
+        yield error(times(P_plus, plus) + dual.z_plus, f)
+        yield error(-times(S, alpha) - dual.z_s, f)
         inner = np.array(c.robot.parents) >= 0
-        outward = times(dual.S_plus, plus + dual.a) + dual.z_s_plus
+        outward = times(S_plus, plus + dual.a) + dual.z_s_plus
         yield error(-outward[inner], f[inner])
-        given = {"beta_dot": c.qdd, "external": c.external}
-        yield error(o.f.evaluate(c.robot, c.q, c.v, **given), f)
+        yield error(c.lowered(o.f, beta_dot=c.qdd), f.ravel())
 
 
 @BI.item(
     "Lemma 3.2",
     "α = −(P + S)⁻¹(z + z_s − Pa), of each body by itself",
-    "link_accelerations",
+    "link_accelerations operators.P operators.S",
     also=DEEP,
 )
 def each_body_by_itself() -> Errors:
     """Dense α = φ*(H*β̇ + a)."""
-    for c in flyers():
+    for c in fleets():
         found = pp.link_accelerations(c.robot, c.q, c.v, c.tau, external=c.external)
         yield error(found, c.alpha)
-        yield error(Dual(c).alpha, c.alpha)
+        P, S, dual = c.lowered_blocks(o.P), c.lowered_blocks(o.S), Dual(c)
+        load = dual.z + dual.z_s - times(P, dual.a)
+        yield error(-np.linalg.solve(P + S, load[..., None])[..., 0], c.alpha)
 
 
 @BI.item(
     "(26)",
     "β̇ = ν − G*α⁺ = ν_s − G_s*α: either side of a hinge tells its acceleration",
-    "base_invariant_forward_dynamics",
+    "base_invariant_forward_dynamics articulated_inertias dual_articulated_inertias",
 )
 def either_side() -> Errors:
     """Dense 𝓜⁻¹(T − C)."""
-    for c in flyers():
-        dual = Dual(c)
+    for c in fleets():
+        dual, inner = Dual(c), joints(c)
+        own, far = pp.articulated_inertias(c.robot, c.q), pp.dual_articulated_inertias(c.robot, c.q)
+        alpha = pp.link_accelerations(c.robot, c.q, c.v, c.tau, external=c.external)
+        plus = (c(o.E_phi).T @ alpha.ravel()).reshape(-1, 6)
+        moves = c.system.moves
         eps = c.tau - c(o.H) @ dual.z.ravel()
-        plus = c(o.E_phi).T @ c.alpha.ravel()
-        yield error(np.linalg.solve(c(o.D), eps) - c(o.G).T @ plus, c.qdd)
-        inner = c(o.C_s) @ dual.eps_s - c(o.G_s).T @ c.alpha.ravel()
-        yield error(inner[6:], c.qdd[6:])
+        near = np.linalg.solve(own.D, eps) - np.einsum("iv,vi->v", own.G, plus[moves])
+        yield error(near, c.qdd)
+        nu_s = np.linalg.solve(far.D_s[np.ix_(inner, inner)], dual.eps_s[inner])
+        yield error(nu_s - np.einsum("iv,vi->v", far.G_s, alpha[moves])[inner], c.qdd[inner])
         at = c.robot, c.q, c.v, c.tau
         yield error(pp.base_invariant_forward_dynamics(*at, external=c.external), c.qdd)
 
@@ -240,7 +277,7 @@ def base_invariant_dynamics() -> Errors:
 )
 def bodies_apart() -> Errors:
     """Dense α; the joint state that the bodies have."""
-    for c in flyers():
+    for c in fleets():
         X, V = pp.poses(c.robot, c.q), c.blocks(o.V)
         found = pp.decoupled_forward_dynamics(c.robot, X, V, c.tau, external=c.external)
         yield error(found, c.alpha)
@@ -257,7 +294,7 @@ def bodies_apart() -> Errors:
 )
 def one_node_per_link() -> Errors:
     """Dense α, messages sent in random orders."""
-    for seed, c in enumerate(flyers()):
+    for seed, c in enumerate(fleets()):
         order = edges(c.robot)
         np.random.default_rng(seed).shuffle(order)
         at = c.robot, c.q, c.v, c.tau
@@ -272,16 +309,15 @@ def one_node_per_link() -> Errors:
 )
 def smoothing() -> Errors:
     """Gaussian conditioning of forces on all joint forces."""
-    for c in (*forests(), *flyers()):
+    for c in (*forests(), *fleets()):
         given, every = Estimation(c), np.arange(6 * c.robot.nb)
         smoothed = given.covariance(every).reshape(-1, 6, c.robot.nb, 6)
         blocks = np.array([smoothed[i, :, i] for i in range(c.robot.nb)])
         P = pp.articulated_inertias(c.robot, c.q).P
         yield error(P - P @ pp.operational_inertia_inverse(c.robot, c.q) @ P, blocks)
-        T = o.T
-        mean = o.P @ o.phi.T @ o.H.T @ o.mass.inv @ T + o.psi @ o.K @ T
-        yield error(mean.evaluate(c.robot, c.q, T=c.tau).ravel(), given.gain(every) @ c.tau)
-        if c in flyers():
+        mean = o.P @ o.phi.T @ o.H.T @ o.mass.inv @ o.T + o.psi @ o.K @ o.T
+        yield error(c.lowered(mean), given.gain(every) @ c.tau)
+        if c in fleets():
             S = pp.dual_articulated_inertias(c.robot, c.q).S
             yield error(P - P @ np.linalg.solve(P + S, P), blocks)
 
@@ -337,12 +373,13 @@ def omega() -> Errors:
         Omega = c(o.phi.T @ o.H.T @ o.mass.inv @ o.H @ o.phi)
         names = [body.name for body in c.robot.bodies]
         yield error(pp.operational_inertia_inverse(c.robot, c.q, names), Omega)
-        yield error(from_common_ancestors(c), Omega)
+        psi, Upsilon = c.lowered(o.psi), pp.operational_inertia_inverse(c.robot, c.q)
+        yield error(from_common_ancestors(c, psi, Upsilon), Omega)
 
 
-def from_common_ancestors(c: Case) -> np.ndarray:
+def from_common_ancestors(c: Case, psi: np.ndarray, Upsilon: np.ndarray) -> np.ndarray:
     """Ω(i, j) = ψ(c, i)*Υ_cψ(c, j) with c the nearest common ancestor, 0 where there is none."""
-    n, parents, psi, Upsilon = c.robot.nb, c.robot.parents, c(o.psi), c.blocks(o.Upsilon)
+    n, parents = c.robot.nb, c.robot.parents
     out = np.zeros((n, 6, n, 6))
 
     def ancestors(i: int) -> list[int]:
@@ -361,8 +398,9 @@ def from_common_ancestors(c: Case) -> np.ndarray:
 def upsilon() -> Errors:
     """Dense J𝓜⁻¹J*."""
     yield from identities("[BI] (34)")
-    for c in (*forests(), *flyers()):
+    for c in (*forests(), *fleets()):
         yield error(pp.operational_inertia_inverse(c.robot, c.q), c.blocks(o.Upsilon))
+        yield error(c.lowered_blocks(o.Upsilon), c.blocks(o.Upsilon))
 
 
 @BI.item(
@@ -371,22 +409,29 @@ def upsilon() -> Errors:
 def dual_upsilon() -> Errors:
     """Dense E_φ*J𝓜⁻¹J*E_φ."""
     yield from identities("[BI] (36)")
-    for c in flyers():
-        found, Upsilon = pp.dual_articulated_inertias(c.robot, c.q), c.blocks(o.Upsilon)
-        for i, h in list(enumerate(c.robot.hinges))[1:]:
-            H = c.system.H[h.v]
-            passed = np.eye(6) + found.G_s[:, h.v] @ H
-            new = passed.T @ Upsilon[i] @ passed + H.T @ np.linalg.solve(found.D_s[h.v, h.v], H)
-            yield error(new, c.blocks(o.Upsilon_plus)[i])
+    for c in fleets():
+        found = pp.dual_articulated_inertias(c.robot, c.q)
+        Upsilon, expected = pp.operational_inertia_inverse(c.robot, c.q), c.blocks(o.Upsilon_plus)
+        yield error(c.lowered_blocks(o.Upsilon_plus), expected)
+        for i, (h, p) in enumerate(zip(c.robot.hinges, c.robot.parents, strict=True)):
+            if p >= 0:
+                H = c.system.H[h.v]
+                passed = np.eye(6) + found.G_s[:, h.v] @ H
+                new = passed.T @ Upsilon[i] @ passed
+                yield error(new + H.T @ np.linalg.solve(found.D_s[h.v, h.v], H), expected[i])
 
 
 @BI.item("Lemma 4.1", "Λ = Υ⁻¹ = P + S, (Υ⁺)⁻¹ = P⁺ + S⁺", "operational_inertia operators.Lambda")
 def two_inertias() -> Errors:
     """Dense (J𝓜⁻¹J*)⁻¹."""
     yield from identities("[BI] Lemma 4.1")
-    for c in flyers():
+    for c in fleets():
         found = pp.operational_inertia(c.robot, c.q)
         yield error(found, np.linalg.inv(c.blocks(o.Upsilon)))
+        yield error(c.lowered_blocks(o.Lambda), found)
+        inner = np.array(c.robot.parents) >= 0
+        across = c.lowered_blocks(o.P_plus + o.S_plus)[inner]
+        yield error(across, np.linalg.inv(c.blocks(o.Upsilon_plus)[inner]))
 
 
 @BI.item("Alg 4.1", "P inward, S outward, Λ = P + S without an inversion", "operational_inertia")
@@ -408,18 +453,23 @@ def operational_inertias() -> Errors:
 # ---- A: another base ----------------------------------------------------------------------------
 
 
+def from_elsewhere(c: Case) -> Iterator[tuple[pp.RebasedRobot, np.ndarray, np.ndarray]]:
+    """The robot with every body as its base, its configuration there, and T with β' = Tβ."""
+    units = np.eye(c.robot.nv)
+    for body in c.robot.bodies:
+        there = pp.rebase(c.robot, body.name)
+        q, v = there.state(c.q, units)
+        yield there, q[0], v.T
+
+
 @BI.item("Lemma A.1", "β' = Tβ, 𝓜' = T⁻*𝓜T⁻¹, T' = T⁻*T", "rebase", also="model/test_rebase.py")
 def change_of_base() -> Errors:
     """Dense T⁻*𝓜T⁻¹, every body as the base."""
     yield from identities("[BI] Lemma A.1")
     for c in flyers():
-        for body in c.robot.bodies:
-            there = pp.rebase(c.robot, body.name)
-            units = np.eye(c.robot.nv)
-            q, v = there.state(c.q, units)[0][0], there.state(c.q, units)[1]
-            back = np.linalg.inv(v.T)
-            new = Case(there.robot).but(q=q)
-            yield error(new(o.mass), back.T @ c(o.mass) @ back)
+        for there, q, T in from_elsewhere(c):
+            back = np.linalg.inv(T)
+            yield error(pp.mass_matrix(there.robot, q), back.T @ c(o.mass) @ back)
             yield error(there.force(c.q, c.tau), back.T @ c.tau)
 
 
@@ -432,21 +482,40 @@ def change_of_base() -> Errors:
 def rerooted() -> Errors:
     """Dense 𝓜⁻¹(T − C) of the robot as it was, every body as the base."""
     for c in flyers():
+        external = {b.name: f for b, f in zip(c.robot.bodies, c.external, strict=True)}
         for body in c.robot.bodies:
             there = pp.rebase(c.robot, body.name)
             (q, v), tau = there.state(c.q, c.v), there.force(c.q, c.tau)
-            external = {b.name: f for b, f in zip(c.robot.bodies, c.external, strict=True)}
             found = pp.forward_dynamics(there.robot, q, v, tau, external=external)
             yield error(there.inverse.acceleration(q, v, found), c.qdd)
 
 
-@BI.item("(56)", "Ω' = Ω: it does not depend on the base", "rebase operational_inertia_inverse")
-def omega_is_base_invariant() -> Errors:
-    """Dense φ*H*𝓜⁻¹Hφ of the robot as it was."""
-    yield from identities("[BI] (56)")
+@BI.item(
+    "(56)",
+    "φ'*H'*T = φ*H* and 𝓜'⁻¹ = T𝓜⁻¹T*: V and 𝓜⁻¹ from another base",
+    "rebase jacobian mass_matrix_inverse",
+)
+def inverse_from_another_base() -> Errors:
+    """Dense φ*H* and T𝓜⁻¹T* of the robot as it was, every body as the base."""
     for c in flyers():
-        there = pp.rebase(c.robot, c.robot.bodies[-1].name)
-        q, _ = there.state(c.q, c.v)
+        motions = c(o.phi.T @ o.H.T).reshape(-1, 6, c.robot.nv)
+        for there, q, T in from_elsewhere(c):
+            for body, J in zip(c.robot.bodies, motions, strict=True):
+                yield error(pp.jacobian(there.robot, q, body.name) @ T, J)
+            found = pp.mass_matrix_inverse(there.robot, q)
+            yield error(found, T @ np.linalg.inv(c(o.mass)) @ T.T)
+
+
+@BI.item(
+    "Appendix A: Ω",
+    "Ω' = φ'*H'*𝓜'⁻¹H'φ' = Ω: it does not depend on the base",
+    "rebase operational_inertia_inverse",
+)
+def omega_is_base_invariant() -> Errors:
+    """Dense φ*H*𝓜⁻¹Hφ of the robot as it was, every body as the base."""
+    yield from identities("[BI] Appendix A")
+    for c in flyers():
         names = [body.name for body in c.robot.bodies]
         Omega = c(o.phi.T @ o.H.T @ o.mass.inv @ o.H @ o.phi)
-        yield error(pp.operational_inertia_inverse(there.robot, q, names), Omega)
+        for there, q, _ in from_elsewhere(c):
+            yield error(pp.operational_inertia_inverse(there.robot, q, names), Omega)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from functools import cache, cached_property
+from itertools import count, islice
 from typing import Any
 
 import numpy as np
@@ -13,13 +13,15 @@ import numpy as np
 import phipsi as pp
 from phipsi import operators as o
 from phipsi.operators import Expression
-from phipsi.operators.algebra.expression import Leaf
 from phipsi.operators.algebra.identities import TABLE, Identity
+from phipsi.operators.algebra.spaces import SCALARS
 from phipsi.operators.dense import System, matrix, system
+from phipsi.operators.lowering.dataflow import LoweringError
+from phipsi.operators.lowering.plan import lower
 from tests.agreement.peers import with_normal_z
 from tests.model.test_rebase import flyer
 from tests.operators import test_identities as table
-from tests.operators.systems import random_system
+from tests.papers.rows import error
 from tests.zoo import ONE_DOF, State, random_forest
 
 WEIGHTS = (4 / 5, -1 / 5, 4 / 105, -1 / 280)
@@ -54,10 +56,42 @@ class Case(State):
         """The dense matrix of an expression."""
         return matrix(x, self.system, **given)
 
+    def lowered(self, x: Expression, **given: Any) -> np.ndarray:
+        """The same by its recursion, compiled: what users get. It is flat, as dense vectors are."""
+        robot = self.robot if self.loaded else self.robot.with_gravity((0.0, 0.0, 0.0))
+        if x.domain != SCALARS:
+            return x.on(robot, self.q, self.v, active=self.active).matrix()
+        plan = lower(x, ()).plan
+        vectors = {"T": self.tau, "beta_dot": self.a, **given}
+        vectors = {name: vectors[name] for name in plan.inputs if name in vectors}
+        external = self.external if self.loaded and plan.moving else None
+        at = robot, self.q, self.v
+        found = x.evaluate(*at, active=self.active, external=external, **vectors)
+        return np.ravel(found) if x.codomain != SCALARS else found
+
     def blocks(self, x: Expression) -> np.ndarray:
         """The diagonal blocks of an operator on bodies, (nb, 6, 6); a vector of bodies, (nb, 6)."""
-        X, n = self(x), self.robot.nb
+        return self.diagonal(self(x))
+
+    def lowered_blocks(self, x: Expression) -> np.ndarray:
+        """The same of the compiled recursion."""
+        return self.diagonal(self.lowered(x))
+
+    def diagonal(self, X: np.ndarray) -> np.ndarray:
+        """The diagonal blocks (nb, 6, 6) of a matrix, or a vector of bodies as (nb, 6)."""
+        n = self.robot.nb
         return X.reshape(n, 6) if X.ndim == 1 else X.reshape(n, 6, n, 6)[range(n), :, range(n)]
+
+    def undisturbed(self) -> Case:
+        """The case without external forces, of which controllers know nothing."""
+        return self.but(external=0 * self.external)
+
+    def by_hinges(self) -> Case:
+        """The case with whole hinges active or passive, as in the paper."""
+        active = self.active.copy()
+        for i, h in enumerate(self.robot.hinges):
+            active[h.v] = i % 2 == 0
+        return self.but(active=active)
 
     @cached_property
     def qdd(self) -> np.ndarray:
@@ -82,36 +116,79 @@ class Case(State):
 # ---- robots -------------------------------------------------------------------------------------
 
 
+def seen(robot: pp.Robot, seed: int = 0) -> pp.Robot:
+    """The robot with a frame "elbow" on a body that carries others, besides "tool" on the last."""
+    rng = np.random.default_rng(seed)
+    inside = [i for i in range(robot.nb) if i in robot.parents]
+    middle = robot.bodies[inside[len(inside) // 2]].name
+    at = {"position": rng.normal(size=3), "rpy": rng.uniform(-3, 3, 3)}
+    return robot.edit().frame("elbow", middle, **at).build()
+
+
+SHARE = False
+"""Whether rows are measured on a share of the robots, the first of each group: `make test`."""
+
+
+def share(cases: tuple[Case, ...]) -> tuple[Case, ...]:
+    """The cases, or a share of them."""
+    return cases[:1] if SHARE else cases
+
+
+FRAMES = ("tool", "elbow")
+"""Frames of every case: on the last body, and on one inside the tree."""
+
+
 @cache
 def solids() -> tuple[Case, ...]:
-    """Forests with every hinge kind, branches, several roots, armature."""
-    robots = (random_forest(seed, 4, massless=False) for seed in (8, 33))
-    return tuple(Case(with_normal_z(robot)) for robot in robots)
+    """Forests of seven bodies with branches, several roots, armature and, together, every hinge
+    kind that moves."""
+    robots = (random_forest(seed, 7, massless=False) for seed in (3, 111))
+    return tuple(Case(seen(with_normal_z(robot))) for robot in robots)
 
 
 @cache
+def ghosts() -> tuple[Case, ...]:
+    """A forest of eight bodies, some massless, to one of which a ninth is welded."""
+    return (Case(seen(random_forest(52, 9))),)
+
+
+@cache
+def free(*made: tuple[int, int]) -> tuple[Case, ...]:
+    """Trees with free roots, branches and armature at inner hinges, from seeds and sizes."""
+    robots = (flyer(seed, n, massless=False) for seed, n in made)
+    return tuple(Case(seen(with_normal_z(robot))) for robot in robots)
+
+
 def forests() -> tuple[Case, ...]:
-    """The same, and one with massless bodies."""
-    return *solids(), Case(random_forest(54, 4))
+    """`solids`, and one with massless and welded bodies."""
+    return share((*solids(), *ghosts()))
 
 
-@cache
 def flyers() -> tuple[Case, ...]:
-    """Trees with a free root, branches, armature at inner hinges."""
-    return tuple(Case(with_normal_z(flyer(seed, 4, massless=False))) for seed in (10, 12))
+    """Trees of six and seven bodies with a free root."""
+    return share(free((10, 6), (44, 7)))
+
+
+def fleets() -> tuple[Case, ...]:
+    """The same, and two free trees in one robot."""
+    return *flyers(), *free((21, 6))
+
+
+def bare(seeds: tuple[int, ...] = (3, 332), n: int = 6, **options: Any) -> tuple[Case, ...]:
+    """Forests of six bodies without armature, gravity and external forces."""
+    return share(_bare(seeds, n, **options))
 
 
 @cache
-def bare(**options: Any) -> tuple[Case, ...]:
-    """Forests without armature, gravity and external forces."""
-    robots = (random_forest(s, 4, armature=False, massless=False, **options) for s in (8, 9))
-    still = (robot.with_gravity((0.0, 0.0, 0.0)) for robot in robots)
+def _bare(seeds: tuple[int, ...], n: int, **options: Any) -> tuple[Case, ...]:
+    robots = (random_forest(s, n, armature=False, massless=False, **options) for s in seeds)
+    still = (seen(robot).with_gravity((0.0, 0.0, 0.0)) for robot in robots)
     return tuple(Case(robot, loaded=False) for robot in still)
 
 
 def arms() -> tuple[Case, ...]:
-    """The same with hinges of one freedom: those of [DL]."""
-    return bare(kinds=ONE_DOF)
+    """Seven bodies likewise, with hinges of one freedom: those of [DL]."""
+    return bare((3, 17), 7, kinds=ONE_DOF)
 
 
 # ---- Pinocchio ----------------------------------------------------------------------------------
@@ -158,58 +235,95 @@ class Peer:
         return self._both(self.pin.computeMinverse(self.model, self.data, self.q))
 
 
-@cache
 def peers() -> tuple[Peer, ...]:
     """`solids` and `flyers` in Pinocchio."""
-    return tuple(map(Peer, (*solids(), *flyers())))
+    return tuple(map(_peer, (*share(solids()), *flyers())))
+
+
+_peer = cache(Peer)
 
 
 # ---- identities ---------------------------------------------------------------------------------
 
 
 def identities(*sources: str, passive: bool = False) -> Iterator[float]:
-    """How far the rows with these sources of the table of identities are off, on numbers that no
-    robot has and on robots; or their counterparts for passive arms."""
+    """How far the rows with these sources of the table of identities are off: both sides and their
+    adjoints, lowered and compiled, against the dense matrix of the left side; or those of their
+    counterparts for passive arms."""
     chosen = [row for row in TABLE if row.source in sources]
     missing = set(sources) - {row.source for row in chosen}
     if missing:
         raise ValueError(f"no identity is from {missing}")
-    for row in (row for row in chosen if not circular(row)):
-        for s, name in _systems(row):
-            own = table.at(row, name)
-            one = own.passive if passive else own
-            if one:
-                left, right = table.sides(one, s)
-                scale = max(1.0, *(np.abs(x).max(initial=0.0) for x in (left, right)))
-                yield float(np.abs(left - right).max(initial=0.0) / scale)
-
-
-def circular(row: Identity) -> bool:
-    """Is the row a definition by which its dense matrix is made? Such rows are left out."""
-    x = row.left
-    if not isinstance(x, Leaf) or x.symbol.dense or x.symbol.rate_of is not None:
-        return False
-    return x.symbol.definition is not None and x.definition is row.right
-
-
-def _systems(row: Identity) -> Iterator[tuple[System, str]]:
-    """Systems on which a row holds, each with the name of a frame, body or hinge for it."""
-    own = table.symbols(row)
-    rebased = bool(own & table.REBASED)
-    for seed in range(2):
-        if not own & table.MOVING:
-            serial, armature = "serial" in row.needs or rebased, "no armature" not in row.needs
-            yield _numbers(seed, serial, table.free(row), armature), "body1" if rebased else "tool"
-        robot = table.robot_for(row, seed)
-        if not (rebased and robot.parents.count(-1) > 1):
-            of_hinge = own & {"mass_by", "H_cross"}
-            name = robot.hinges[-1].name if of_hinge else robot.bodies[-1].name
-            yield table.moving(robot, seed), name if of_hinge or rebased else "tool"
+    for row in chosen:
+        yield from _of_identity(row, passive, share(fitting(row)))
 
 
 @cache
-def _numbers(seed: int, serial: bool, free: bool, armature: bool) -> System:
-    s = random_system(seed, serial=serial, free=free, armature=armature)
-    s = replace(s, frames={**s.frames, "body1": (1, np.eye(6))})
-    a, b = np.random.default_rng(seed).normal(size=(2, len(s.parents), 6))
-    return s.giving(**table.random_vectors(s), a=a, b=b)
+def _of_identity(row: Identity, passive: bool, cases: tuple[Case, ...]) -> tuple[float, ...]:
+    errors = list[float]()
+    for c in cases:
+        for name in _names(row, c):
+            own = table.at(row, name)
+            one = own.passive if passive else own
+            errors += [] if one is None else _sides(one, c)
+    return tuple(errors)
+
+
+def _sides(row: Identity, c: Case) -> list[float]:
+    """The errors of both sides, as operators and as adjoints. Symbols without a recursion are
+    compared as dense matrices; one side at least has one."""
+    expected, errors, lowered = c(row.left), list[float](), 0
+    both = [(row.left, expected), (row.right - 0 * row.left, expected)]
+    both += [(x.T, y.T) for x, y in both if x.domain != SCALARS]
+    for x, dense in both:
+        try:
+            found = c.lowered(x)
+            lowered += 1
+        except LoweringError:
+            found = c(x)
+        errors.append(error(found, dense))
+    if not lowered:
+        raise ValueError(f"{row.text}: no side has a recursion")
+    return errors
+
+
+def fitting(row: Identity) -> tuple[Case, ...]:
+    """Robots that meet what a row needs: of seven bodies, with branches and several roots unless
+    it is about fewer; the last of them has whole hinges active, the others single freedoms."""
+    return _fitting(row.needs, table.free(row), bool(table.symbols(row) & table.REBASED))
+
+
+@cache
+def _fitting(needs: tuple[str, ...], free: bool, one_root: bool) -> tuple[Case, ...]:
+    serial, loads = "serial" in needs, "no loads" not in needs
+    options: dict[str, Any] = {"branching": not serial, "massless": not free}
+    options |= {"kinds": ONE_DOF} if "one freedom" in needs else {}
+
+    def made(seed: int) -> pp.Robot:
+        if free and "no armature" not in needs:  # there is none at a free root
+            return flyer(seed, 6, **options)
+        roots = {"roots": ("free",)} if free else {}
+        armature = "no armature" not in needs
+        return random_forest(seed, 7 - free, armature=armature, **roots, **options)
+
+    def wanted(robot: pp.Robot) -> bool:
+        roots = robot.parents.count(-1)
+        branched = len({*robot.parents}) <= robot.nb - roots
+        enough = roots == 1 if one_root or serial else roots > 1 or free
+        return robot.nb >= 5 and enough and (branched or serial)
+
+    robots = islice(filter(wanted, map(made, count())), 2)
+    still = (robot if loads else robot.with_gravity((0.0, 0.0, 0.0)) for robot in robots)
+    first, second = (Case(seen(robot), loaded=loads) for robot in still)
+    return first, second.by_hinges()
+
+
+def _names(row: Identity, c: Case) -> tuple[str, ...]:
+    """Names of frames, bodies or hinges at which a row is tried."""
+    own = table.symbols(row)
+    if own & {"mass_by", "H_cross"}:
+        single = [h.name for h in c.robot.hinges if h.kind.nv == 1]
+        return single[0], single[-1]
+    if own & table.REBASED:
+        return c.robot.bodies[-1].name, c.robot.bodies[c.robot.nb // 2].name
+    return FRAMES if any(leaf.frames for leaf in row.left.leaves) else FRAMES[:1]

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 import phipsi as pp
+from phipsi import control
 from phipsi import operators as o
 from phipsi.algorithms.diagonalized import RootKind
 from phipsi.algorithms.mass_matrix import Factor
 from phipsi.spatial import Force, Motion
 from phipsi.spatial import rotation as rot
-from tests.algorithms.test_base_invariant import runge_kutta
-from tests.papers.cases import Case, arms, bare, flyers, forests, identities
+from tests.papers.cases import FRAMES, Case, arms, bare, fleets, flyers, forests, identities, seen
 from tests.papers.oracles import (
     ad,
     below,
@@ -24,10 +24,12 @@ from tests.papers.oracles import (
     curvatures,
     felt,
     gradient,
+    place,
     riemann,
     sphere,
 )
 from tests.papers.rows import Paper, error
+from tests.zoo import ONE_DOF
 
 DL = Paper("[DL]", "Jain & Rodriguez, Diagonalized Lagrangian robot dynamics")
 Errors = Iterator[float]
@@ -45,7 +47,7 @@ def product(c: Case, x: np.ndarray, factor: Factor) -> np.ndarray:
 
 def unloaded() -> tuple[Case, ...]:
     """Every hinge kind, armature, massless bodies, a free base; no gravity, no external forces."""
-    return tuple(c.but(loaded=False) for c in (*forests(), flyers()[0]))
+    return tuple(c.but(loaded=False) for c in (*forests(), flyers()[-1]))
 
 
 # ---- 1, 2: the equations, and coordinates that would diagonalize them ---------------------------
@@ -113,7 +115,7 @@ def flat_arms() -> Errors:
     for robot in flat():
         yield error(pp.curvature(robot, np.full(robot.nv, 0.6)), np.zeros((robot.nv,) * 4))
         yield float(not pp.globally_diagonalizable(robot, 8).flat)
-    for robot in (planar(0.3), curved().robot):
+    for robot in (planar(0.3), curved().robot, forked()[0].robot):
         q = np.full(robot.nv, 0.6)
         yield error(pp.curvature(robot, q), riemann(mass_of(robot), q))
         yield float(pp.globally_diagonalizable(robot, 8).flat)
@@ -121,7 +123,8 @@ def flat_arms() -> Errors:
 
 @cache
 def curved() -> Case:
-    """An arm of three revolute joints at odd angles."""
+    """An arm of three revolute joints at odd angles, with a frame on its last link and on one
+    between."""
     rng = np.random.default_rng(3)
     builder, parent = pp.Builder("curved", gravity=(0, 0, 0)), "world"
     for i in range(3):
@@ -137,7 +140,12 @@ def curved() -> Case:
         )
         parent = f"b{i}"
     robot = builder.frame("tool", parent, position=(0.2, 0.1, 0.3)).build()
-    return Case(robot, loaded=False)
+    return Case(seen(robot), loaded=False)
+
+
+def forked() -> tuple[Case, ...]:
+    """Forests of five bodies whose hinges have coordinates: one freedom each, or universal."""
+    return bare((3, 7), 5, kinds=(*ONE_DOF, "universal"))
 
 
 @DL.item(
@@ -174,11 +182,12 @@ def no_coriolis_in_flat_coordinates() -> Errors:
 )
 def curvature() -> Errors:
     """Differences of 𝓜; the unit sphere; symmetries and Bianchi's identity; a count of them."""
-    robot, q = curved().robot, curved().q
-    found = pp.curvature(robot, q)
-    yield error(found, riemann(mass_of(robot), q))
-    yield error(curvature_asymmetry(found), np.zeros((4, 3, 3, 3, 3)))
-    yield error(pp.christoffel(robot, q), christoffel(mass_of(robot), q))
+    for c in (curved(), *forked()):
+        robot, q, n = c.robot, c.q, c.robot.nv
+        found = pp.curvature(robot, q)
+        yield error(found, riemann(mass_of(robot), q))
+        yield error(curvature_asymmetry(found), np.zeros((4, n, n, n, n)))
+        yield error(pp.christoffel(robot, q), christoffel(mass_of(robot), q))
     yield error(riemann(sphere, np.array([0.7, 0.2]))[0, 1, 0, 1], np.sin(0.7) ** 2)
     yield error([curvatures(n) for n in (2, 3, 4)], [1, 6, 20])
 
@@ -186,7 +195,7 @@ def curvature() -> Errors:
 @DL.item(
     "Assumption 2",
     "𝓜 = mm* with m a differentiable function of θ",
-    "mass_matrix_sqrt_product articulated_inertia_rates",
+    "mass_matrix_sqrt_product articulated_inertia_rates operators.m_dot",
     tolerance=1e-8,
 )
 def differentiable_factor() -> Errors:
@@ -201,6 +210,7 @@ def differentiable_factor() -> Errors:
         colour = c(o.I + o.H @ o.phi @ o.K)
         rate = c.rate(lambda q, v, c=c: c.but(q=q)(o.I + o.H @ o.phi @ o.K))
         yield error(rate @ half + colour @ half @ lower, c(o.m_dot))
+        yield error(c.lowered(o.m_dot), c(o.m_dot))
 
 
 @DL.item(
@@ -233,22 +243,40 @@ def factorization() -> Errors:
 
 @DL.item(
     "Identity 4.2",
-    "(I + HφK)⁻¹ = I − HψK, 𝓜⁻¹ = (I − HψK)*D⁻¹(I − HψK)",
-    "mass_matrix_sqrt_product mass_matrix_inverse",
+    "(I + HφK)⁻¹ = I − HψK",
+    "mass_matrix_sqrt_product working_moments operators.psi",
+)
+def inverse_factor() -> Errors:
+    """Dense inverse."""
+    yield from identities("[SOA] Lemma 4.2")
+    for c in (*forests(), *fleets()):
+        inverse = np.linalg.inv(c(o.I + o.H @ o.phi @ o.K))
+        yield error(c.lowered(o.I - o.H @ o.psi @ o.K), inverse)
+        yield error(product(c, np.eye(c.robot.nv), "l").T, np.linalg.inv(c(o.m)))
+        found = pp.working_moments(c.robot, c.q, np.eye(c.robot.nv), normalized=False).T
+        yield error(found, inverse)
+
+
+@DL.item(
+    "(4.10)",
+    "𝓜⁻¹ = (I − HψK)*D⁻¹(I − HψK)",
+    "mass_matrix_inverse mass_matrix_solve operators.mass.inv",
 )
 def inverse_factorization() -> Errors:
-    """Dense inverses."""
-    yield from identities("[SOA] Lemma 4.2", "[SOA] Lemma 4.3")
-    for c in forests():
-        l = product(c, np.eye(c.robot.nv), "l").T
-        yield error(l.T @ l, np.linalg.inv(c(o.mass)))
-        yield error(pp.mass_matrix_inverse(c.robot, c.q), np.linalg.inv(c(o.mass)))
+    """Dense inverse."""
+    yield from identities("[SOA] Lemma 4.3")
+    for c in (*forests(), *fleets()):
+        l, inverse = product(c, np.eye(c.robot.nv), "l").T, np.linalg.inv(c(o.mass))
+        yield error(l.T @ l, inverse)
+        yield error(pp.mass_matrix_inverse(c.robot, c.q), inverse)
+        yield error(pp.mass_matrix_solve(c.robot, c.q, c.w), inverse @ c.w)
+        yield error(c.lowered(o.mass.inv), inverse)
 
 
 @DL.item("Alg 4.1", "P, D, G, P⁺ from tips to base", "articulated_inertias")
 def articulated_inertias() -> Errors:
     """The inertia felt at each body, the freedoms outboard eliminated."""
-    for c in (*forests(), *flyers()):
+    for c in (*forests(), *fleets()):
         found = pp.articulated_inertias(c.robot, c.q)
         P = np.array([felt(c, i) for i in range(c.robot.nb)])
         yield error(found.P, P)
@@ -267,8 +295,8 @@ def articulated_inertias() -> Errors:
 def meanings() -> Errors:
     """Inertias felt with hinges locked and free; P⁺ ≤ P ≤ R; P⁺H* = 0 without armature."""
     for c in bare():
-        phi, P_all, P_plus_all, psi = (
-            x.on(c.robot, c.q).matrix() for x in (o.phi, o.P, o.P_plus, o.psi)
+        phi, P_all, P_plus_all, psi, D, G = (
+            c.lowered(x) for x in (o.phi, o.P, o.P_plus, o.psi, o.D, o.G)
         )
         for i, h in enumerate(c.robot.hinges):
             own = np.s_[6 * i : 6 * i + 6]
@@ -276,6 +304,8 @@ def meanings() -> Errors:
             yield error(P_all[own, own], P)
             yield error((phi @ c(o.M) @ phi.T)[own, own], R)
             yield error(P_plus, P - P @ H.T @ np.linalg.solve(H @ P @ H.T, H @ P))
+            yield error(D[h.v, h.v], H @ P @ H.T)
+            yield error(G[own, h.v], P @ H.T @ np.linalg.inv(H @ P @ H.T))
             yield error(P_plus @ H.T, np.zeros((6, len(H))))
             for larger, smaller in ((R, P), (P, P_plus), (P_plus, 0 * P)):
                 yield max(0.0, -float(np.linalg.eigvalsh(larger - smaller)[0]))
@@ -304,7 +334,7 @@ def normalized() -> Errors:
         yield error(pp.joint_rates(*at, c.w), np.linalg.solve(m.T, c.w))
         yield error(pp.working_moments(*at, c.tau), np.linalg.solve(m, c.tau))
         yield error(pp.applied_moments(*at, c.w), m @ c.w)
-    c = forests()[1]
+    c = forests()[-1]
     at, root = (c.robot, c.q), "symmetric"
     nu = pp.total_rates(*at, c.v, root=root)
     eps = pp.working_moments(*at, c.tau, root=root)
@@ -318,11 +348,12 @@ def normalized() -> Errors:
 def rates() -> Errors:
     """Dense (I + HφK)*β and β + G*V⁺; dense solve."""
     yield from identities("[DL] Table 2")
-    for c in (*forests(), *flyers()):
+    for c in (*forests(), *fleets()):
         xi = c((o.I + o.H @ o.phi @ o.K).T) @ c.v
         at = c.robot, c.q
         yield error(pp.total_rates(*at, c.v, normalized=False), xi)
-        yield error(c.v + c(o.G.T @ o.E_phi.T @ o.V), xi)
+        yield error(c.v + c.lowered(o.G.T @ o.E_phi.T @ o.V), xi)
+        yield error(c.lowered(o.xi), xi)
         yield error(pp.joint_rates(*at, xi, normalized=False), c.v)
 
 
@@ -331,7 +362,7 @@ def rates() -> Errors:
 )
 def moments() -> Errors:
     """Dense (I + HφK)κ; dense solve."""
-    for c in (*forests(), *flyers()):
+    for c in (*forests(), *fleets()):
         colour, at = c(o.I + o.H @ o.phi @ o.K), (c.robot, c.q)
         yield error(pp.applied_moments(*at, c.w, normalized=False), colour @ c.w)
         found = pp.working_moments(*at, c.tau, normalized=False)
@@ -386,9 +417,9 @@ def table_4() -> Errors:
         for x, local in (
             (o.P, P_dot),
             (o.M, 0 * P_dot),
-            (o.phi, c(o.phi_dot)),
-            (o.psi, c(o.psi @ o.E_psi_dot @ o.psi)),
-            (o.tau_bar, c(o.tau_bar_dot)),
+            (o.phi, c.lowered(o.phi_dot)),
+            (o.psi, c.lowered(o.psi_dot)),
+            (o.tau_bar, c.lowered(o.tau_bar_dot)),
         ):
             rate = c.rate(lambda q, v, c=c, x=x: turned(c, q) @ c.but(q=q)(x) @ turned(c, q).T)
             inertial = local + spin @ c(x) - c(x) @ spin
@@ -396,7 +427,7 @@ def table_4() -> Errors:
         rate = c.rate(lambda q, v, c=c: c.but(q=q)(o.H) @ turned(c, q).T)
         yield error(rate @ turn, -c(o.H) @ spin)
         rate = c.rate(lambda q, v, c=c: turned(c, q) @ c.but(q=q)(o.G))
-        yield error(turn.T @ rate, c(o.G_dot) + spin @ c(o.G))
+        yield error(turn.T @ rate, c.lowered(o.G_dot) + spin @ c(o.G))
 
 
 def spatial(blocks: Any) -> np.ndarray:
@@ -427,13 +458,32 @@ def inertia_rates() -> Errors:
 
 
 @DL.item(
+    "(6.6)",
+    "ψ̇ = ψĖ_ψψ, Ė_ψ = E_ψ(Δ̃τ̄ − ṖH*D⁻¹H); Ḋ½ = ½ḊD⁻½, Ḋ = HṖH*",
+    "operators.psi_dot operators.E_psi_dot operators.D_half_dot articulated_inertia_rates",
+    tolerance=1e-8,
+)
+def rates_from_the_inertias() -> Errors:
+    """Differences of the dense ψ, E_ψ and D½."""
+    rate = o.E_psi @ (o.Delta_cross @ o.tau_bar - o.P_dot @ o.H.T @ o.D.inv @ o.H)
+    for c in arms():
+        for x, dot in ((o.psi, o.psi_dot), (o.E_psi, o.E_psi_dot), (o.D_half, o.D_half_dot)):
+            yield error(c.lowered(dot), c.rate(lambda q, v, c=c, x=x: c.but(q=q)(x)))
+        yield error(c.lowered(o.psi @ rate @ o.psi), c(o.psi_dot))
+        found = pp.articulated_inertia_rates(c.robot, c.q, c.v)
+        H, P_dot = c(o.H), spatial(found.P_dot)
+        yield error(found.D_dot, H @ P_dot @ H.T)
+        yield error(c(o.D_half_dot), 0.5 * np.linalg.solve(c(o.D_half), found.D_dot))
+
+
+@DL.item(
     "Lemma 6.1",
     "φ̇ = Ṽ*φ − φṼ* and H(Ṽ*φ − φṼ*) = HφΔ̃φ",
     "operators.phi_dot operators.V_cross",
     tolerance=1e-8,
 )
 def rate_of_phi() -> Errors:
-    """Differences of the dense φ; dense products."""
+    """Differences of the dense φ."""
     yield from identities("[DL] Lemma 6.1")
 
 
@@ -500,6 +550,7 @@ def coriolis_of_normalized_rates() -> Errors:
     for c in arms():
         nu = pp.total_rates(c.robot, c.q, c.v)
         yield error(pp.diagonal_coriolis(c.robot, c.q, nu), c(o.C_nu))
+        yield error(c.lowered(o.C_nu), c(o.C_nu))
 
 
 @DL.item("Alg 7.1", "C_ν by one sweep out and one in", "diagonal_coriolis", tolerance=1e-8)
@@ -516,7 +567,7 @@ def coriolis_recursion() -> Errors:
 def workless() -> Errors:
     """Zero, over |ν||C_ν|; both roots of D."""
     roots: dict[RootKind, list[Any]]
-    roots = {"cholesky": [*unloaded(), *arms()], "symmetric": [forests()[1]]}
+    roots = {"cholesky": [*unloaded(), *arms()], "symmetric": [forests()[-1]]}
     pairs: list[tuple[RootKind, Any]] = [(root, c) for root in roots for c in roots[root]]
     for root, c in pairs:
         nu = pp.total_rates(c.robot, c.q, c.v, root=root)
@@ -564,7 +615,23 @@ def coriolis_of_total_rates() -> Errors:
 
 @DL.item(
     "(7.10)",
-    "C_ξ = past (ṖH*ξ) + present (−Ṽ*MV) + future (−Δ̃P⁺V⁺)",
+    "y = ψ(λH*ξ − (X + Ṽ*M)V), C_ξ = Hy: C_ξ by one sweep out and one in",
+    "diagonal_coriolis operators.C_xi",
+    tolerance=1e-8,
+)
+def recursion_of_total_rates() -> Errors:
+    """Dense (I − HψK)C − D d/dt(I + HφK)*β, by differences; any hinge, armature."""
+    for c in (*unloaded(), *arms()):
+        colour = c.rate(lambda q, v, c=c: c.but(q=q)(o.I + o.H @ o.phi @ o.K))
+        expected = c(o.I - o.H @ o.psi @ o.K) @ c(o.C) - c(o.D) @ colour.T @ c.v
+        xi = pp.total_rates(c.robot, c.q, c.v, normalized=False)
+        yield error(pp.diagonal_coriolis(c.robot, c.q, xi, normalized=False), expected)
+        yield error(c.lowered(o.C_xi), expected)
+
+
+@DL.item(
+    "7: past, present, future",
+    "C_ξ = past (ṖH*ξ) + present (−Ṽ*MV) + future (−Δ̃P⁺V⁺), after Lemma 7.3",
     "diagonal_coriolis",
     tolerance=1e-8,
 )
@@ -589,8 +656,9 @@ def past_present_future() -> Errors:
     tolerance=1e-8,
 )
 def diagonal_forward_dynamics() -> Errors:
-    """Differences of ν and ξ along the motion of the dense equations, with gravity."""
-    for c in (*forests(), flyers()[0]):
+    """Differences of ν and ξ along the motion of the dense equations, with gravity; the energy of
+    a simulation in these coordinates."""
+    for c in (*forests(), *fleets()):
         for normal in (True, False):
 
             def rates(q: np.ndarray, v: np.ndarray, c: Case = c, normal: bool = normal) -> Any:
@@ -605,102 +673,110 @@ def diagonal_forward_dynamics() -> Errors:
         expected = c(o.D.inv @ (o.T - o.H @ o.psi @ chi))
         found = pp.diagonal_forward_dynamics(c.robot, c.q, c(o.xi), c.tau, normalized=False)
         yield error(found, expected)
+        energy = energies(c, coordinates="diagonal", duration=0.1, dt=0.002, every=10)
+        yield error(energy, np.full_like(energy, energy[0]))
 
 
-def moving_by(c: Case, control: Callable[[Any, Any], Any]) -> Callable[[np.ndarray], np.ndarray]:
-    """The rate of (q, v) in one row, of arms with coordinates, driven by joint forces."""
-    n = c.robot.nv
-    return lambda x: np.concatenate(
-        (x[n:], pp.forward_dynamics(c.robot, x[:n], x[n:], control(x[:n], x[n:])))
-    )
+def energies(c: Case, controller: Any = None, **how: Any) -> np.ndarray:
+    """The kinetic energy of a simulation without springs and dampers, from the dense 𝓜."""
+    at = c.robot, c.q, c.v, controller
+    motion = pp.simulate(*at, actuators=False, passive=False, **how)
+    moved = zip(motion.q, motion.v, strict=True)
+    return np.array([0.5 * v @ c.but(q=q)(o.mass) @ v for q, v in moved])
 
 
 @DL.item(
     "Control 8.1",
     "ε = −cν: E(t) = E(0)exp(−2ct)",
-    "total_rates applied_moments control.rate_feedback",
+    "control.rate_feedback simulate",
     also="control/test_closed_loops.py",
     tolerance=1e-7,
 )
 def rate_control() -> Errors:
-    """The exponential, after a second of simulation; power −ν*cν for any gain."""
-    c, gain = curved(), 1.5
-
-    def control(q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        return pp.applied_moments(c.robot, q, -gain * pp.total_rates(c.robot, q, v))
-
-    end = runge_kutta(moving_by(c, control), np.concatenate((c.q, c.v)), 40)
-    energy = [
-        pp.kinetic_energy(c.robot, *np.split(x, 2)) for x in (np.concatenate((c.q, c.v)), end)
-    ]
-    yield error(energy[1] / energy[0], np.exp(-2 * gain))
-    for other in unloaded():
-        gains = np.linspace(1.0, 2.0, other.robot.nv)
-        nu = pp.total_rates(other.robot, other.q, other.v)
-        T = pp.applied_moments(other.robot, other.q, -gains * nu)
-        yield error(other.v @ T, -nu @ (gains * nu))
+    """Dense −mcm*β and weight, any hinge; the exponential, after a second of simulation."""
+    for c in (*forests(), *flyers()):
+        c, m = c.undisturbed(), c(o.m)
+        weight = c.but(v=0 * c.v)(o.C)
+        at, gains = (c.robot, c.q, c.v), np.linspace(1.0, 2.0, c.robot.nv)
+        T = control.rate_feedback(*at, damping=gains, passive=False)
+        yield error(T, weight - m @ (gains * (m.T @ c.v)))
+        full = np.diag(gains) + 0.3
+        T = control.rate_feedback(*at, damping_matrix=full, passive=False)
+        yield error(T, weight - m @ full @ m.T @ c.v)
+    how = {"damping": 1.5, "passive": False}
+    steps = {"duration": 1.0, "dt": 0.01, "every": 10}
+    energy = energies(curved(), control.rate_feedback, parameters=how, **steps)
+    yield error(energy / energy[0], np.exp(-2 * 1.5 * np.linspace(0, 1, 11)))
 
 
 class Reaching:
-    """Control 8.2: a tip that reaches a pose Ŷ = (position, three axes)."""
+    """Control 8.2: a frame that reaches a pose Ŷ = (position, three axes), by dense matrices."""
 
-    def __init__(self, c: Case, damping: float = 3.0, weight: float = 60.0) -> None:
-        self.c, self.damping, self.weight = c, damping, weight
+    def __init__(self, c: Case, frame: str = "tool", W: Any = None) -> None:
+        self.c, self.frame, self.damping = c, frame, 3.0
+        self.W = 60.0 * np.eye(12) if W is None else W
         away = c.robot.integrate(c.q, 0.3 * np.ones(c.robot.nv))
-        self.target = self.pose(away)
+        self.goal = place(c.but(q=away), frame)
+        self.target = self.axes(self.goal)
+
+    @staticmethod
+    def axes(X: np.ndarray) -> np.ndarray:
+        """Y (12,) of a pose."""
+        return np.concatenate((X[:3, 3], X[:3, :3].T.ravel()))
 
     def pose(self, q: np.ndarray) -> np.ndarray:
         """Y (12,)."""
-        X = pp.frame_pose(self.c.robot, q, "tool")
-        return np.concatenate((X[:3, 3], X[:3, :3].T.ravel()))
+        return self.axes(place(self.c.but(q=q), self.frame))
 
     def rate(self, q: np.ndarray) -> np.ndarray:
         """L̃ (12, 6): Ẏ = L̃V."""
-        R = pp.frame_pose(self.c.robot, q, "tool")[:3, :3]
+        R = place(self.c.but(q=q), self.frame)[:3, :3]
         zero = np.zeros((3, 3))
         axes = [np.hstack((-R @ ad(np.array([*e, 0, 0, 0]))[:3, :3], zero)) for e in np.eye(3)]
         return np.vstack((np.hstack((zero, R)), *axes))
 
     def lyapunov(self, q: np.ndarray, v: np.ndarray) -> Any:
         """U = ½ν*ν + ½e*We."""
-        e, nu = self.target - self.pose(q), pp.total_rates(self.c.robot, q, v)
-        return 0.5 * nu @ nu + 0.5 * self.weight * e @ e
+        e = self.target - self.pose(q)
+        return 0.5 * v @ self.c.but(q=q)(o.mass) @ v + 0.5 * e @ self.W @ e
 
     def push(self, q: np.ndarray) -> np.ndarray:
-        """J*L̃*We, the joint forces towards the target."""
-        force = self.weight * self.rate(q).T @ (self.target - self.pose(q))
-        return pp.jacobian(self.c.robot, q, "tool").T @ force
-
-    def force(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """T = −mc₁m*β + J*L̃*We, from ε = −c₁ν + ℓJ*L̃*We."""
-        nu = pp.total_rates(self.c.robot, q, v)
-        eps = -self.damping * nu + pp.working_moments(self.c.robot, q, self.push(q))
-        return pp.applied_moments(self.c.robot, q, eps)
+        """L̃*We, the force on the frame towards the target."""
+        return self.rate(q).T @ self.W @ (self.target - self.pose(q))
 
 
 @DL.item(
     "Control 8.2",
     "ε = −c₁ν + D⁻½HψBL̃*We: U = ½ν*ν + ½e*We falls as −ν*c₁ν",
-    "total_rates working_moments applied_moments frame_pose control.pose_feedback "
-    "control.pose_lyapunov",
+    "control.pose_feedback control.pose_lyapunov simulate",
     also="control/test_closed_loops.py",
-    tolerance=1e-6,
+    tolerance=1e-7,
 )
 def pose_control() -> Errors:
-    """Differences of the pose and of U; its fall in two seconds of simulation."""
+    """Dense m(−c₁ν + D⁻½HψBL̃*We) and weight; differences of U; its fall in two seconds."""
+    A = np.random.default_rng(1).normal(size=(12, 12))
+    full = A @ A.T + np.eye(12)
+    for c in (curved(), forests()[0].undisturbed(), flyers()[-1].undisturbed()):
+        for frame, how, W in ((FRAMES[0], {}, None), (FRAMES[1], {"weight": full}, full)):
+            to, weight, m = Reaching(c, frame, W), c.but(v=0 * c.v)(o.C), c(o.m)
+            V = c(o.B(frame).T @ o.V)
+            yield error(to.rate(c.q) @ V, c.rate(lambda q, v, to=to: to.pose(q)))
+            drawn = c(o.H @ o.psi @ o.B(frame)) @ to.push(c.q)
+            eps = np.linalg.solve(c(o.D_half), drawn) - to.damping * (m.T @ c.v)
+            at = c.robot, c.q, c.v, to.goal
+            how = {"frame": frame, **how}
+            T = control.pose_feedback(*at, damping=to.damping, passive=False, **how)
+            yield error(T, m @ eps + weight)
+            yield error(control.pose_lyapunov(*at, **how), to.lyapunov(c.q, c.v))
+            qdd, nu = np.linalg.solve(c(o.mass), T - c(o.C)), m.T @ c.v
+            yield error(c.rate(to.lyapunov, qdd), -to.damping * nu @ nu)
     c = curved()
     to = Reaching(c)
-    V = pp.frame_velocity(c.robot, c.q, c.v, "tool")
-    yield error(to.rate(c.q) @ V, c.rate(lambda q, v: to.pose(q)))
-    through = c(o.H @ o.psi @ o.B("tool")) @ to.rate(c.q).T
-    eps = np.linalg.solve(np.linalg.cholesky(c(o.D)), through @ (to.target - to.pose(c.q)))
-    yield error(pp.working_moments(c.robot, c.q, to.push(c.q)), to.weight * eps)
-    qdd = np.linalg.solve(c(o.mass), to.force(c.q, c.v) - c(o.C))
-    nu = pp.total_rates(c.robot, c.q, c.v)
-    yield error(c.rate(to.lyapunov, qdd), -to.damping * nu @ nu)
-    x, U = np.concatenate((c.q, c.v)), [to.lyapunov(c.q, c.v)]
-    for _ in range(2):
-        x = runge_kutta(moving_by(c, to.force), x, 20)
-        U.append(to.lyapunov(*np.split(x, 2)))
+    motion = pp.simulate(
+        c.robot, c.q, c.v, control.pose_feedback, duration=2.0, dt=0.02, every=5,
+        parameters={"pose": to.goal, "damping": to.damping, "passive": False},
+        actuators=False, passive=False,
+    )  # fmt: skip
+    U = np.array([to.lyapunov(q, v) for q, v in zip(motion.q, motion.v, strict=True)])
     yield max(0.0, *np.diff(U) / U[0])
     yield float(U[-1] > 0.1 * U[0])

@@ -16,7 +16,7 @@ from tests.papers.cases import Case, arms, bare, flyers, forests
 from tests.papers.diagonalized import Reaching, curved
 from tests.papers.oracles import Dual, ad, crf, curvatures, entries, exchanged, felt
 from tests.papers.rows import error, impossible, misprint
-from tests.papers.under_actuated import padded, reacting, rigidly_active
+from tests.papers.under_actuated import padded, reacting
 from tests.zoo import ONE_DOF, random_forest
 
 Pair = tuple[float, float]
@@ -176,7 +176,7 @@ def omega_on_trees() -> Pair:
     c = flyers()[0]
     Omega, U = c(o.phi.T @ o.H.T @ o.mass.inv @ o.H @ o.phi), o.Upsilon
     wrong = c(U + o.psi_tilde.T @ U + U @ o.psi_tilde)
-    return error(wrong, Omega), error(from_common_ancestors(c), Omega)
+    return error(wrong, Omega), error(from_common_ancestors(c, c(o.psi), c.blocks(U)), Omega)
 
 
 def filtered(c: Case, inward: Iterable[int], outward: Iterable[int]) -> np.ndarray:
@@ -324,7 +324,7 @@ def velocity_of_the_tip() -> Pair:
 
 @misprint("[UA]", "(4.6)", "τ̄ = I for passive hinges", "τ̄ = I for active hinges")
 def released_hinges() -> Pair:
-    c = forests()[1]
+    c = forests()[-1]
     true = [felt(c, i, ~c.active) for i in range(c.robot.nb)]
     return error(c.but(active=~c.active).blocks(o.P_p), true), error(c.blocks(o.P_p), true)
 
@@ -376,7 +376,7 @@ def size_of_the_active_inertia() -> Pair:
 
 @misprint("[UA]", "(6.11)", "J_G is 6 × n_a, the active hinges", "6 × N_a, their freedoms")
 def size_of_the_generalized_jacobian() -> Pair:
-    c = rigidly_active(forests()[0])
+    c = forests()[0].by_hinges()
     J = c(o.B("tool").T @ (o.psi_p.T - o.Omega_p @ o.P_p) @ o.H_a.T)
     hinges = sum(bool(c.active[h.v].all()) for h in c.robot.hinges)
     return float(abs(J.shape[1] - hinges)), float(abs(J.shape[1] - c.active.sum()))
@@ -611,7 +611,7 @@ def sign_of_the_pose_error() -> Pair:
     c = curved()
     to = Reaching(c)
     nu, m = c(o.nu), c(o.m)
-    push = c(o.H @ o.psi @ o.B("tool")) @ to.rate(c.q).T @ (to.target - to.pose(c.q)) * to.weight
+    push = c(o.H @ o.psi @ o.B("tool")) @ to.push(c.q)
     half = np.linalg.solve(c(o.D_half), push)
 
     def fall(eps: np.ndarray) -> float:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import product
 from typing import Any
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
+import phipsi as pp
 from phipsi import operators as o
 from phipsi.operators.algebra.system import skew
+from tests.algorithms.closures import carry, transmitted
 from tests.papers.cases import WEIGHTS, Case
 
 # ---- spatial vectors ----------------------------------------------------------------------------
@@ -47,6 +50,94 @@ def felt(c: Case, i: int, free: Any = True) -> np.ndarray:
     X, Y = phi[6 * i : 6 * i + 6], (c(o.H) @ phi)[rows]
     XY, YY = X @ M @ Y.T, Y @ M @ Y.T + A[np.ix_(rows, rows)]
     return X @ M @ X.T - XY @ np.linalg.solve(YY, XY.T)
+
+
+# ---- frames -------------------------------------------------------------------------------------
+
+
+def place(c: Case, frame: str) -> np.ndarray:
+    """The pose (4, 4) of a frame in the world, from the dense φ of the bodies on its path."""
+    body, block = c.system.frames[frame]
+    while body >= 0:
+        block, body = c.system.phi[body] @ block, c.robot.parents[body]
+    X, R, turned = np.eye(4), block[:3, :3], block[:3, 3:]
+    X[:3, :3], cross = R, turned @ R.T
+    X[:3, 3] = cross[2, 1], cross[0, 2], cross[1, 0]
+    return X
+
+
+def aligned(c: Case, frame: str) -> np.ndarray:
+    """The dense Jacobian of a frame in world axes, at its origin."""
+    return np.kron(np.eye(2), place(c, frame)[:3, :3]) @ c(o.J(frame))
+
+
+def classical(c: Case, frame: str, qdd: np.ndarray) -> np.ndarray:
+    """The classical acceleration of a frame in world axes: the rate of its velocity."""
+    return c.rate(lambda q, v: aligned(c.but(q=q), frame) @ v, qdd)
+
+
+class Aim:
+    """A target of a frame, displaced by an error that is known, with velocity and acceleration."""
+
+    def __init__(self, c: Case, frame: str, seed: int = 5) -> None:
+        self.c, self.frame = c, frame
+        self.error, self.velocity, self.acceleration = np.random.default_rng(seed).normal(
+            0, 0.3, (3, 6)
+        )
+        self.pose = place(c, frame)
+        self.pose[:3, :3] = Rotation.from_rotvec(self.error[:3]).as_matrix() @ self.pose[:3, :3]
+        self.pose[:3, 3] += self.error[3:]
+
+    def wanted(self, stiffness: float, damping: float, *, at_rest: bool = False) -> np.ndarray:
+        """a_d + K_d(V_d − V) + K_p e; `at_rest` without V_d and a_d."""
+        moved = 0.0 if at_rest else 1.0
+        V = aligned(self.c, self.frame) @ self.c.v
+        ahead = moved * self.acceleration + damping * (moved * self.velocity - V)
+        return ahead + stiffness * self.error
+
+
+# ---- closures -----------------------------------------------------------------------------------
+
+
+class Closed:
+    """A case with closures: the KKT system of dense matrices, with rows A and their rates."""
+
+    def __init__(self, c: Case, closures: Sequence[pp.Loop | pp.Grasp]) -> None:
+        self.c, self.closures = c, closures
+        self.bases = [transmitted(x, self._across(c, x)) for x in closures]
+        self.A = self.rows(c)
+
+    def _across(self, c: Case, x: pp.Loop | pp.Grasp) -> np.ndarray:
+        """The pose of frame a in frame b."""
+        return np.linalg.inv(place(c, x.b)) @ place(c, x.a)
+
+    def rows(self, c: Case) -> np.ndarray:
+        """A = Q*(J_a − φ*J_b); Q is the basis at the case, moved with what is transmitted."""
+        out = list[np.ndarray]()
+        for x, Q in zip(self.closures, self.bases, strict=True):
+            X = self._across(c, x)
+            now = transmitted(x, X)
+            out.append((now @ (now.T @ Q)).T @ (c(o.J(x.a)) - carry(X).T @ c(o.J(x.b))))
+        return np.concatenate(out)
+
+    def closing(self) -> np.ndarray:
+        """The velocities of the case without what opens the closures."""
+        back = np.linalg.solve(self.c(o.mass), self.A.T)
+        return self.c.v - back @ np.linalg.solve(self.A @ back, self.A @ self.c.v)
+
+    @property
+    def kkt(self) -> np.ndarray:
+        """[[𝓜, −A*], [A, 0]]."""
+        m = len(self.A)
+        return np.block([[self.c(o.mass), -self.A.T], [self.A, np.zeros((m, m))]])
+
+    def motion(self, tau: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
+        """β̇, and the force of each closure on its frame a."""
+        drift = self.c.rate(lambda q, v: self.rows(self.c.but(q=q))) @ self.c.v
+        found = np.linalg.solve(self.kkt, np.concatenate((tau - self.c(o.C), -drift)))
+        ends = np.cumsum([Q.shape[1] for Q in self.bases])[:-1]
+        parts = np.split(found[self.c.robot.nv :], ends)
+        return found[: self.c.robot.nv], [Q @ x for Q, x in zip(self.bases, parts, strict=True)]
 
 
 # ---- estimation ---------------------------------------------------------------------------------
@@ -144,6 +235,17 @@ def gradient(f: Field, step: float = 2e-2) -> Field:
         return np.moveaxis(np.sum(parts, axis=0), q.ndim - 1, -1)
 
     return of
+
+
+def derivative(c: Case, f: Callable[[Case], np.ndarray], name: str, along: Any) -> np.ndarray:
+    """The derivative of f by q along a displacement in the tangent space, or by another vector of
+    the case by name, by differences."""
+    step, total = 5e-3, np.array(0.0)
+    for k, w in enumerate(WEIGHTS, 1):
+        for d in (k * step, -k * step):
+            x = c.robot.integrate(c.q, d * along) if name == "q" else getattr(c, name) + d * along
+            total = total + np.copysign(w / step, d * w) * f(c.but(**{name: x}))
+    return total
 
 
 def christoffel(metric: Field, q: np.ndarray) -> np.ndarray:

@@ -11,6 +11,7 @@ from typing import Any
 from tests.papers import misprints  # noqa: F401  (its rows are in MISPRINTS)
 from tests.papers.base_invariant import BI
 from tests.papers.diagonalized import DL
+from tests.papers.mutations import MUTATIONS
 from tests.papers.rows import MISPRINTS, Item, Misprint
 from tests.papers.soa import SOA
 from tests.papers.under_actuated import UA
@@ -20,7 +21,6 @@ PAPERS = (SOA, BI, UA, DL)
 ITEMS = tuple(item for paper in PAPERS for item in paper.items)
 
 BEYOND = {
-    "[SOA] 6: linearized models": "planned: derivatives of the dynamics have no function yet",
     "[SOA], [DL]: links that bend, by modes": "out of scope for now: bodies are rigid; springs at "
     "joints are `pp.passive_forces`, and `pp.robots.flexible_link_arm` is a link in segments",
     "[SOA], [DL]: gear drives with rotor dynamics": "out of scope for now: a rotor is its inertia "
@@ -45,14 +45,20 @@ def masked(text: str) -> str:
 
 HEAD = f"""# The four papers, item by item
 
-Every numbered result of the papers that phipsi is made of: what it says, the function or operator
-that is it (`pp` is `phipsi`), what it is compared with, the check that does so, and the largest
-relative error (largest difference over largest value, or over one if that is less). Nothing is
-compared with itself: the oracles are dense matrices
-([system.py](../src/phipsi/operators/algebra/system.py)),
-elimination, Gaussian conditioning, differences along a motion, Pinocchio, and quantities that are
-conserved. Robots are random forests with every kind of hinge, branches, several roots, free and
-fixed bases, armature and massless bodies, unless the item is about fewer.
+Every numbered result of the papers that phipsi is made of: what it says, the function, controller
+or operator that is it (`pp` is `phipsi`), what it is compared with, the check that does so, and
+the largest relative error (largest difference over largest value, or over one if that is less).
+What is measured is what users call, as machine code: functions and controllers, and operators
+lowered to their recursions, both sides of every identity. Nothing is compared with itself: the
+oracles are dense matrices ([system.py](../src/phipsi/operators/algebra/system.py)), elimination,
+Gaussian conditioning, differences along a motion, Pinocchio, and quantities that are conserved.
+Robots are random forests of five to nine bodies with every kind of hinge, branches, several roots,
+free and fixed bases, armature, massless and welded bodies, and frames on the last body and inside
+the tree, unless the item is about fewer.
+
+The table is tried as well: [mutations.py](../tests/papers/mutations.py) breaks {len(MUTATIONS)}
+places of phipsi one at a time, such as a sign, a sibling, an adjoint or a gain, and the rows that
+it names for each of them fail.
 
 [Misprints](#misprints) of the papers are listed below, each with a check that the printed form
 fails and the corrected one holds; rows have the corrected form. There are {len(ITEMS)} items and
@@ -60,7 +66,7 @@ fails and the corrected one holds; rows have the corrected form. There are {len(
 """
 
 FOOT = """Written by `make validation`, not by hand; `tests/papers/test_papers.py` measures
-every row again, and that this page has them all.
+every row again on the interpreter and on a share of the robots, and that this page has them all.
 """
 
 

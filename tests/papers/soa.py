@@ -8,15 +8,27 @@ from functools import cache
 import numpy as np
 
 import phipsi as pp
+from phipsi import control
 from phipsi import operators as o
 from phipsi.model.hinges import HingeName
-from phipsi.operators.dense import matrix, system
-from tests.algorithms.closures import Dense, closing, with_frame
-from tests.algorithms.test_closed_chains import looped
-from tests.papers.cases import Case, bare, flyers, forests, identities, peers
-from tests.papers.oracles import Estimation
+from phipsi.spatial import Transform
+from tests.algorithms.closures import with_frame
+from tests.algorithms.test_closed_chains import chain_with_loops, looped
+from tests.papers.cases import (
+    FRAMES,
+    WEIGHTS,
+    Case,
+    bare,
+    flyers,
+    forests,
+    ghosts,
+    identities,
+    peers,
+    solids,
+)
+from tests.papers.oracles import Aim, Closed, Estimation, aligned, classical, derivative, place
 from tests.papers.rows import Paper, error
-from tests.zoo import State, random_inertia
+from tests.zoo import random_inertia
 
 SOA = Paper(
     "[SOA]",
@@ -31,15 +43,22 @@ Errors = Iterator[float]
 
 @SOA.item("(2.1)", "V₀ = B*φ*H*β: the Jacobian", "jacobian frame_velocity operators.J")
 def jacobian_operator() -> Errors:
-    """Dense product; differences of poses."""
+    """Dense product, in the axes of the frame and of the world; differences of poses."""
     yield from identities("[SOA] (2.1)")
     for c in forests():
-        J = pp.jacobian(c.robot, c.q, "tool")
-        yield error(J, c(o.J("tool")))
-        X = pp.frame_pose(c.robot, c.q, "tool")
-        twist = np.linalg.inv(X) @ c.rate(lambda q, v, c=c: pp.frame_pose(c.robot, q, "tool"))
-        found = pp.frame_velocity(c.robot, c.q, c.v, "tool")
-        yield error(found, [twist[2, 1], twist[0, 2], twist[1, 0], *twist[:3, 3]])
+        for frame in FRAMES:
+            at = c.robot, c.q
+            J, X = c(o.J(frame)), pp.frame_pose(*at, frame)
+            yield error(pp.jacobian(*at, frame), J)
+            yield error(pp.jacobian(*at, frame, reference="aligned"), aligned(c, frame))
+            rate = c.rate(lambda q, v, c=c, frame=frame: pp.frame_pose(c.robot, q, frame))
+            twist = np.linalg.inv(X) @ rate
+            found = pp.frame_velocity(*at, c.v, frame)
+            yield error(found, [twist[2, 1], twist[0, 2], twist[1, 0], *twist[:3, 3]])
+            twist = rate @ np.linalg.inv(X)  # about the origin of the world
+            found = pp.jacobian(*at, frame, reference="world") @ c.v
+            yield error(found, [twist[2, 1], twist[0, 2], twist[1, 0], *twist[:3, 3]])
+            yield error(X, place(c, frame))
 
 
 @SOA.item(
@@ -59,11 +78,16 @@ def jacobian_times_transpose() -> Errors:
     also="algorithms/test_gram.py algorithms/test_inverse_kinematics.py",
 )
 def inverse_of_the_jacobian_squared() -> Errors:
-    """Dense solve."""
+    """Dense solve; poses of a configuration that is known, found again from another one."""
     for c in forests():
-        J, mu = c(o.J("tool")), np.linspace(0.3, 1.0, c.robot.nv)
+        J, mu = c(o.J(*FRAMES)), np.linspace(0.3, 1.0, c.robot.nv)
         expected = np.linalg.solve(J.T @ J + np.diag(mu**2), c.w)
-        yield error(pp.gram_solve(c.robot, c.q, c.w, frames="tool", damping=mu), expected)
+        yield error(pp.gram_solve(c.robot, c.q, c.w, frames=FRAMES, damping=mu), expected)
+        targets = {frame: place(c, frame) for frame in FRAMES}
+        start = c.robot.integrate(c.q, 0.2 * c.w)
+        reached = c.but(q=pp.inverse_kinematics(c.robot, start, targets, tolerance=1e-11).q)
+        for frame in FRAMES:
+            yield error(place(reached, frame), targets[frame])
 
 
 # ---- dynamics -----------------------------------------------------------------------------------
@@ -109,7 +133,7 @@ def newton_euler() -> Errors:
     "articulated_inertias operators.P operators.psi",
 )
 def riccati() -> Errors:
-    """Dense fixed point; dense identities."""
+    """Dense fixed point."""
     yield from identities("[SOA] (4.1)-(4.3)")
     for c in forests():
         found = pp.articulated_inertias(c.robot, c.q)
@@ -137,8 +161,10 @@ def inverse_factor() -> Errors:
     """Dense inverse."""
     yield from identities("[SOA] Lemma 4.2")
     for c in forests():
-        l = pp.mass_matrix_sqrt_product(c.robot, c.q, np.eye(c.robot.nv), factor="l").T
-        yield error(l, np.linalg.inv(c(o.m)))
+        l, inverse = np.eye(c.robot.nv), np.linalg.inv(c(o.m))
+        l = pp.mass_matrix_sqrt_product(c.robot, c.q, l, factor="l").T
+        yield error(l, inverse)
+        yield error(c.lowered(o.l), inverse)
 
 
 @SOA.item(
@@ -215,9 +241,11 @@ def tip_forces() -> Errors:
     yield from identities("[SOA] (5.3)")
     force = np.arange(1.0, 7.0)
     for c in forests():
-        expected = -np.linalg.solve(c(o.mass), c(o.J("tool")).T @ force)
-        yield error(pp.tip_force_accelerations(c.robot, c.q, {"tool": force}), expected)
-        yield error(pp.impact(c.robot, c.q, {"tool": force}), -expected)
+        both = np.concatenate((force, force[::-1]))
+        at = c.robot, c.q, {"tool": force, "elbow": force[::-1]}
+        expected = -np.linalg.solve(c(o.mass), c(o.J(*FRAMES)).T @ both)
+        yield error(pp.tip_force_accelerations(*at), expected)
+        yield error(pp.impact(*at), -expected)
 
 
 @SOA.item(
@@ -235,9 +263,10 @@ def operational_inertia() -> Errors:
         yield error(pp.operational_inertia_inverse(c.robot, c.q), c.blocks(o.Upsilon))
         yield error(pp.operational_inertia_inverse(c.robot, c.q, names), whole)
     for c in flyers():
-        J = c(o.J("tool"))
-        Upsilon = J @ np.linalg.solve(c(o.mass), J.T)
-        yield error(pp.operational_inertia(c.robot, c.q, "tool"), np.linalg.inv(Upsilon))
+        for frame in FRAMES:
+            J = c(o.J(frame))
+            Upsilon = J @ np.linalg.solve(c(o.mass), J.T)
+            yield error(pp.operational_inertia(c.robot, c.q, frame), np.linalg.inv(Upsilon))
     chain = Case(pp.robots.seven_axis_arm())
     found = np.linalg.matrix_rank(pp.operational_inertia_inverse(chain.robot, chain.q), 1e-9)
     yield error(found, [1, 2, 3, 4, 5, 6, 6])
@@ -251,26 +280,35 @@ def operational_inertia() -> Errors:
     tolerance=1e-9,
 )
 def closed_chains() -> Errors:
-    """Dense KKT system."""
-    cases: tuple[tuple[int, HingeName], ...] = ((1, "spherical"), (15, "weld"))
+    """Dense KKT system, its rows and their rates by differences."""
+    cases: tuple[tuple[int, HingeName], ...] = (
+        (7, "spherical"), (0, "weld"), (15, "revolute"), (9, "universal"), (15, "cylindrical"),
+        (6, "planar"), (15, "prismatic"), (7, "helical"),
+    )  # fmt: skip
     for seed, kind in cases:
-        robot, loop, s = looped(seed, kind)
-        dense = Dense(robot, [loop], s)
-        at = robot, [loop], s.q, s.v, s.tau
-        found = pp.closed_chain_dynamics(*at, external=s.external)
-        yield error(found.qdd, dense.qdd)
-        yield error(found.forces[0], dense.forces[0])
+        robot, loop, s = looped(seed, kind, 6)
+        yield from _closed(Case(robot).but(q=s.q), [loop])
+    robot, loops = chain_with_loops()
+    yield from _closed(Case(robot), loops)
+
+
+def _closed(c: Case, loops: list[pp.Loop]) -> Errors:
+    c = c.but(v=Closed(c, loops).closing())
+    found = pp.closed_chain_dynamics(c.robot, loops, c.q, c.v, c.tau, external=c.external)
+    qdd, forces = Closed(c, loops).motion(c.tau)
+    yield error(found.qdd, qdd)
+    yield error(found.forces, forces)
 
 
 @cache
-def held() -> tuple[pp.Robot, list[pp.Grasp], State]:
-    """Two arms of three joints that touch a box with their tips, in motion."""
+def held() -> tuple[Case, list[pp.Grasp]]:
+    """Two arms of four joints that hold a box with soft fingers, in motion."""
     rng = np.random.default_rng(10)
     builder = pp.Builder("held", gravity=rng.normal(0, 5, 3))
     builder.body("box", **random_inertia(rng)).hinge("box", "free", "world", "box")
     for side in ("left", "right"):
         parent = "world"
-        for i in range(3):
+        for i in range(4):
             name = f"{side}{i}"
             builder.body(name, **random_inertia(rng))
             builder.hinge(
@@ -284,35 +322,65 @@ def held() -> tuple[pp.Robot, list[pp.Grasp], State]:
             )
             parent = name
         builder.frame(f"{side}/tip", parent, position=rng.normal(0, 0.3, 3))
-    robot = builder.build()
-    s = State(robot)
+    c = Case(builder.build())
+    robot = c.robot
     for side in ("left", "right"):
-        tip = pp.frame_pose(robot, s.q, f"{side}/tip")
-        robot = with_frame(robot, s.q, f"{side}/face", "box", tip)
-    grasps = [pp.Grasp(f"{side}/tip", f"{side}/face", "point") for side in ("left", "right")]
-    closing(robot, grasps, s)
-    return robot, grasps, s
+        robot = with_frame(robot, c.q, f"{side}/face", "box", place(c, f"{side}/tip"))
+    grasps = [pp.Grasp(f"{side}/tip", f"{side}/face", "soft_finger") for side in ("left", "right")]
+    c = c.but(robot=robot)
+    return c.but(v=Closed(c, grasps).closing()), grasps
 
 
 @SOA.item(
     "6: grasps",
     "(M_o + ΣφΛφ*)α_o = f_o − b_o + ΣφΛα_f: arms that hold an object",
-    "grasp_dynamics effective_inertia control.object_control",
-    also="algorithms/test_grasps.py algorithms/test_peers.py control/test_holding.py",
+    "grasp_dynamics effective_inertia",
+    also="algorithms/test_grasps.py algorithms/test_peers.py",
     tolerance=1e-9,
 )
 def grasps() -> Errors:
     """Dense KKT system."""
-    robot, contacts, s = held()
-    dense = Dense(robot, contacts, s)
-    found = pp.grasp_dynamics(robot, contacts, s.q, s.v, s.tau, external=s.external)
-    yield error(found.qdd, dense.qdd)
-    yield error(found.forces, [-f for f in dense.forces])
-    mass, J = matrix(o.mass, system(robot, s.q)), pp.jacobian(robot, s.q, "box")
-    n, m = robot.nv, len(dense.A)
-    kkt = np.block([[mass, -dense.A.T], [dense.A, np.zeros((m, m))]])
-    Upsilon = J @ np.linalg.solve(kkt, np.eye(n + m)[:, :n])[:n] @ J.T
-    yield error(pp.effective_inertia(robot, contacts, s.q, "box"), np.linalg.inv(Upsilon))
+    c, contacts = held()
+    closed = Closed(c, contacts)
+    found = pp.grasp_dynamics(c.robot, contacts, c.q, c.v, c.tau, external=c.external)
+    qdd, forces = closed.motion(c.tau)
+    yield error(found.qdd, qdd)
+    yield error(found.forces, [-f for f in forces])
+    J, n = c(o.J("box")), c.robot.nv
+    Upsilon = J @ np.linalg.solve(closed.kkt, np.eye(len(closed.kkt))[:, :n])[:n] @ J.T
+    yield error(pp.effective_inertia(c.robot, contacts, c.q, "box"), np.linalg.inv(Upsilon))
+
+
+@SOA.item(
+    "6: control of grasped objects",
+    "T_a = (𝓜β̇ + C)_a − A_a*λ: the object follows its path, the tips squeeze it with λ_s",
+    "control.object_control",
+    also="control/test_holding.py",
+    tolerance=1e-9,
+)
+def object_control() -> Errors:
+    """The dense KKT system, controlled: acceleration of the box, forces of the tips."""
+    c, contacts = held()
+    c = c.undisturbed()
+    target = c.robot.integrate(c.q, 0.3 * c.w)
+    at = c.robot, c.q, c.v, target, c.w, c.a
+    how = {"grasps": contacts, "stiffness": 30.0, "damping": 7.0, "singular": 1e-6}
+    closed, forces, share = Closed(c, contacts), list[np.ndarray](), (1.0, 3.0)
+    for squeeze in (0.0, 5.0):
+        out = control.object_control(*at, squeeze=squeeze, sharing=share, passive=False, **how)
+        qdd, own = closed.motion(out["tau"])
+        wanted = c.a + 7.0 * (c.w - c.v) + 30.0 * c.robot.difference(c.q, target)
+        yield error(qdd[:6], wanted[:6])
+        yield error(out["tau"][:6], np.zeros(6))
+        yield error(out["pressure"], [-f[5] for f in own])
+        forces.append(np.concatenate([Q.T @ f for Q, f in zip(closed.bases, own, strict=True)]))
+    push = np.array([0.0, 0.0, 0.0, 0.0, 0.0, -5.0])  # on the tips, against their z
+    pressed = np.concatenate([Q.T @ push for Q in closed.bases])
+    inner = closed.A[:, :6]  # forces that A_o* takes to zero do not move the box
+    yield error(forces[1] - forces[0], pressed - inner @ np.linalg.lstsq(inner, pressed)[0])
+    weighted = np.repeat(share, 4)[:, None] * inner  # the load is carried as by springs W
+    load = np.linalg.solve(inner.T @ weighted, inner.T @ forces[0])
+    yield error(forces[0], weighted @ load)
 
 
 @SOA.item(
@@ -329,8 +397,9 @@ def decoupled() -> Errors:
             return pp.mass_matrix_sqrt_product(c.robot, q, v, factor="m*")
 
         yield error(nu(c.q, c.v) @ nu(c.q, c.v), c.v @ c(o.mass) @ c.v)
+        yield error(c.lowered(o.nu), nu(c.q, c.v))
         eps = pp.mass_matrix_sqrt_product(c.robot, c.q, c.tau, factor="l")
-        yield error(c.rate(nu, c.qdd), eps - c(o.C_nu))
+        yield error(c.rate(nu, c.qdd), eps - c.lowered(o.C_nu))
 
 
 @SOA.item(
@@ -346,22 +415,29 @@ def bilinear_coriolis() -> Errors:
         C, rate = pp.coriolis_matrix(c.robot, c.q, c.v), c(o.mass_dot)
         yield error(C + C.T, rate)
         yield error(pp.coriolis_product(c.robot, c.q, c.v, c.w), C @ c.w)
-        still = pp.gravity_force(c.robot, c.q)
-        free = c.but(external=0 * c.external)
-        yield error(C @ c.v + still, free(o.C))
-        e, K = c.v - c.w, np.linspace(1.0, 2.0, c.robot.nv)  # β_r = w, β̇_r = a
-        T = pp.mass_matrix_product(c.robot, c.q, c.a) + C @ c.w + still - K * e
-        qdd = np.linalg.solve(c(o.mass), T - free(o.C))
-        yield error(e @ c(o.mass) @ (qdd - c.a) + 0.5 * e @ rate @ e, -e @ (K * e))
+        c = c.undisturbed()
+        still = c.but(v=0 * c.v)
+        yield error(pp.gravity_force(c.robot, c.q), still(o.C))
+        yield error(C @ c.v + still(o.C), c(o.C))
+        target, K = c.robot.integrate(c.q, 0.2 * c.tau), np.linspace(1.0, 2.0, c.robot.nv)
+        aim = {"rate": c.w, "acceleration": c.a, "stiffness": 3.0 * K, "damping": 5.0 * K}
+        T = control.passivity_based(c.robot, c.q, c.v, target, passive=False, **aim)
+        reference = c.w + 3.0 * K * c.robot.difference(c.q, target)
+        e, ahead = c.v - reference, c.a + 3.0 * K * (c.w - c.v)
+        qdd = np.linalg.solve(c(o.mass), T - c(o.C))
+        yield error(e @ c(o.mass) @ (qdd - ahead) + 0.5 * e @ rate @ e, -e @ (5.0 * K * e))
+        yield error(c(o.mass) @ (qdd - ahead) + (C + np.diag(5.0 * K)) @ e, 0 * e)
 
 
 @SOA.item(
     "6: operational space control",
     "F = Λα + μ, T = J*F gives the tip the acceleration α",
-    "operational_inertia operational_bias jacobian",
+    "operational_inertia operational_bias jacobian control.operational_space",
+    also="control/test_dense.py",
+    tolerance=1e-9,
 )
 def operational_control() -> Errors:
-    """The dense equations of motion, controlled."""
+    """The dense equations of motion, controlled: the acceleration of the frame."""
     wanted = np.arange(1.0, 7.0)
     for c in flyers():
         mu = pp.operational_bias(c.robot, c.q, c.v, "tool", external=c.external)
@@ -369,22 +445,74 @@ def operational_control() -> Errors:
         T = pp.jacobian(c.robot, c.q, "tool").T @ F
         qdd = np.linalg.solve(c(o.mass), T - c(o.C))
         yield error(c(o.B("tool").T @ o.alpha, beta_dot=qdd), wanted)
+        c = c.undisturbed()
+        for frame in FRAMES:
+            aim = Aim(c, frame)
+            to = aim.pose, aim.velocity, aim.acceleration
+            how = {"stiffness": 30.0, "damping": 7.0, "singular": 1e-6, "passive": False}
+            posture = c.robot.integrate(c.q, c.w)
+            at = c.robot, c.q, c.v, *to
+            out = control.operational_space(*at, frame=frame, posture=posture, **how)
+            qdd = np.linalg.solve(c(o.mass), out["tau"] - c(o.C))
+            yield error(classical(c, frame, qdd), aim.wanted(30.0, 7.0))
+
+
+@SOA.item(
+    "6: linearized models",
+    "δT = 𝓜δβ̇ + ∂T/∂q δ + ∂T/∂β δβ, and solved for δβ̇; ẋ = Ax + BδT",
+    "linearize forward_dynamics_derivatives inverse_dynamics_derivatives",
+    also="algorithms/test_derivatives.py",
+    tolerance=1e-7,
+)
+def linearized_models() -> Errors:
+    """Differences of the dense equations of motion along random directions."""
+    for c in (*forests(), *flyers()):
+        at, n = (c.robot, c.q, c.v), c.robot.nv
+        inverse = pp.inverse_dynamics_derivatives(*at, c.a, external=c.external)
+        forward = pp.forward_dynamics_derivatives(*at, c.tau, external=c.external)
+        for given, dT, da in zip(("q", "v"), inverse, forward, strict=False):
+            for d in np.random.default_rng(2).normal(0, 0.5, (2, n)):
+                force = derivative(c, lambda x: x(o.mass) @ x.a + x(o.C), given, d)
+                yield error(dT @ d, force)
+                yield error(da @ d, derivative(c, lambda x: x.qdd, given, d))
+        yield error(inverse.da, c(o.mass))
+        yield error(forward.dtau, np.linalg.inv(c(o.mass)))
+        A, B = pp.linearize(*at, c.tau, external=c.external)
+        yield error(A[n:], np.hstack((forward.dq, forward.dv)))
+        yield error(B, np.vstack((np.zeros((n, n)), np.linalg.inv(c(o.mass)))))
+        yield error(A[:n] @ np.concatenate((c.w, c.a)), c.a + _drifting_apart(c))
+
+
+def _drifting_apart(c: Case) -> np.ndarray:
+    """The rate of the displacement w between two motions with the same v, to first order."""
+    step, total = 0.03, np.zeros(c.robot.nv)
+    for i, w in enumerate(WEIGHTS, 1):
+        for k, x in enumerate(WEIGHTS, 1):
+            for d, dt in ((i, k), (i, -k), (-i, k), (-i, -k)):
+                near = c.robot.integrate(c.robot.integrate(c.q, d * step * c.w), dt * step * c.v)
+                apart = c.robot.difference(c.robot.integrate(c.q, dt * step * c.v), near)
+                total += np.sign(d * dt) * w * x / step**2 * apart
+    return total
 
 
 @SOA.item(
     "6: hierarchical software",
     "one program for any arm, alone or as a part of a robot",
-    "program combine Builder.add",
+    "forward_dynamics combine Builder.add",
 )
 def arm_independent_software() -> Errors:
-    """Dense solves of the arms by themselves."""
-    parts = forests()[1:3]
-    robot = pp.combine({str(i): c.robot.with_gravity((0, 0, -9.81)) for i, c in enumerate(parts)})
-    alone = [Case(c.robot.with_gravity((0, 0, -9.81))) for c in parts]
-    q, v, tau = (np.concatenate([getattr(c, name) for c in alone]) for name in ("q", "v", "tau"))
-    external = np.concatenate([c.external for c in alone])
+    """Dense solves of the arms by themselves, side by side and one welded to a turned mount."""
+    parts = [Case(c.robot.with_gravity((0, 0, -9.81))) for c in (*solids()[1:], *ghosts())]
+    robot = pp.combine({str(i): c.robot for i, c in enumerate(parts)})
+    q, v, tau = (np.concatenate([getattr(c, name) for c in parts]) for name in ("q", "v", "tau"))
+    external = np.concatenate([c.external for c in parts])
     found = pp.forward_dynamics(robot, q, v, tau, external=external)
-    yield error(found, np.concatenate([c.qdd for c in alone]))
+    yield error(found, np.concatenate([c.qdd for c in parts]))
+    c, turn = parts[0], np.array([[0.0, -1.0, 0.0], [0.6, 0.0, -0.8], [0.8, 0.0, 0.6]])
+    builder = pp.Builder("mounted", gravity=turn @ c.robot.gravity)
+    robot = builder.add(c.robot, placement=Transform.of(turn, (0.3, 0.1, -0.2))).build()
+    found = pp.forward_dynamics(robot, c.q, c.v, c.tau, external=c.external)
+    yield error(found, c.qdd)
 
 
 @SOA.item("Lemma A.1", "ψ⁻¹ = φ⁻¹ + KH, ψKHφ = φ − ψ = φKHψ", "operators.psi operators.phi")

@@ -9,13 +9,14 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
+from unittest import mock
 from xml.etree import ElementTree
 
 ROOT = Path(__file__).parents[2]
@@ -46,20 +47,47 @@ class Check:
 
 
 def papers(tell: Tell) -> Result:
-    """Every item of the papers, and every misprint; writes docs/papers.md."""
+    """Every item of the papers on machine code, and every misprint; writes docs/papers.md."""
     from tests.papers.page import ITEMS, MISPRINTS, PAGE, report
 
     measured: dict[str, Any] = {}
     wrong: list[str] = []
     rows = (*ITEMS, *MISPRINTS)
-    for row in rows:
-        found: Any = row.measured()
-        measured[row.id] = found
-        wrong += [] if row.holds(found) else [row.id]
-        tell(f"{len(measured)}/{len(rows)} {row.id}: {found}")
+    with _pool() as pool:
+        for row, found in zip(rows, pool.map(_measured_row, range(len(rows))), strict=True):
+            measured[row.id] = found
+            wrong += [] if row.holds(found) else [row.id]
+            tell(f"{len(measured)}/{len(rows)} {row.id}: {found}")
     PAGE.write_text(report(measured), encoding="utf-8")
     errors = [x if isinstance(x, float) else x[1] for x in measured.values()]
     return Result(len(rows), tuple(wrong), max(errors), f"{len(MISPRINTS)} of them are misprints")
+
+
+def _measured_row(number: int) -> Any:
+    """How far an item or a misprint is off, on machine code."""
+    from tests.papers.page import ITEMS, MISPRINTS
+
+    with mock.patch.dict(os.environ, PHIPSI_BACKEND="llvm"):
+        return (*ITEMS, *MISPRINTS)[number].measured()
+
+
+@contextmanager
+def _pool() -> Iterator[ProcessPoolExecutor]:
+    """A process for each core; what has not begun when an error ends the check is dropped."""
+    with ProcessPoolExecutor(os.cpu_count()) as pool:
+        try:
+            yield pool
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+
+
+def mutations(tell: Tell) -> Result:
+    """Places of phipsi broken, one at a time, and the rows of the papers that must fail then."""
+    from tests.papers.mutations import MUTATIONS, run
+
+    rows = len({row for m in MUTATIONS for row in m.rows})
+    return Result(len(MUTATIONS), tuple(run(MUTATIONS, tell)), note=f"noticed by {rows} rows")
 
 
 def agreement(tell: Tell) -> Result:
@@ -67,14 +95,10 @@ def agreement(tell: Tell) -> Result:
     from tests.agreement.page import PAGE, compared, jobs, report, row
 
     results, every = [], jobs()
-    with ProcessPoolExecutor(os.cpu_count()) as pool:
-        try:
-            for result in pool.map(compared, every):
-                results.append(result)
-                tell(f"{len(results)}/{len(every)} {row(result)}")
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
+    with _pool() as pool:
+        for result in pool.map(compared, every):
+            results.append(result)
+            tell(f"{len(results)}/{len(every)} {row(result)}")
     PAGE.write_text(report(results), encoding="utf-8")
     wrong = tuple(f"{a.file} {a.base}" for a in results if not (a.agrees or a.refused))
     # where the two differ by more, long double has decided: the error is phipsi's own
@@ -94,7 +118,10 @@ def problems(tell: Tell) -> Result:
 
     measured: dict[str, Measured] = {}
     wrong: list[str] = []
-    with tempfile.TemporaryDirectory() as folder, patch.dict(os.environ, PHIPSI_CACHE_DIR=folder):
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        mock.patch.dict(os.environ, PHIPSI_CACHE_DIR=folder),
+    ):
         for run in RUNS:
             found = measured[run.id] = run.measured()
             wrong += [] if run.holds(found.errors) else [run.id]
@@ -143,6 +170,7 @@ def _read(written: Path, code: int) -> Result:
 CHECKS = (
     Check("papers", "every item of the four papers against an oracle that is not phipsi, and that "
           "every misprint is one", papers, "papers.md"),
+    Check("mutations", "rows of the papers fail where phipsi is broken on purpose", mutations),
     Check("agreement", "every URDF of example-robot-data, fixed and free, against Pinocchio",
           agreement, "agreement.md"),
     Check("problems", "the problems A01 to A05 of the IFToMM library, against exact solutions, "

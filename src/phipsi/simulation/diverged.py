@@ -39,7 +39,7 @@ def advice(
         return (
             f"the closures are singular near t = {singular:g} s, where they do not determine their "
             "forces, and shorter steps do not help: start such that the motion stays away from "
-            "there, or leave more free"
+            "there, leave more free, or pass a larger stabilisation"
         )
     if options.method in STIFF:
         return "the forces may jump or have no bound there; if not, take a larger rtol and atol"

@@ -237,7 +237,7 @@ TABLE: tuple[Identity, ...] = (
     Identity("dual", psi_s.inv, I - tau_bar_s @ E_phi_s, "[BI] Alg 3.1", ("free base",)),
     Identity("Lemma A.1", rebase(_p).T @ mass_at(_p) @ rebase(_p), mass, "[BI] Lemma A.1",
              ("free base",)),
-    Identity("Lemma A.2", Omega_at(_p), Omega, "[BI] (56)", ("free base",)),
+    Identity("Lemma A.2", Omega_at(_p), Omega, "[BI] Appendix A", ("free base",)),
     Identity("Lemma A.2", B(_p).T @ Upsilon @ P_at(_p), B(_p).T, "[BI] Alg 4.1", ("free base",)),
 
     # ---- theory 9, 10: under-actuated arms -------------------------------------------------------
