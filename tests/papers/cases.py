@@ -121,8 +121,8 @@ def seen(robot: pp.Robot, seed: int = 0) -> pp.Robot:
     rng = np.random.default_rng(seed)
     inside = [i for i in range(robot.nb) if i in robot.parents]
     middle = robot.bodies[inside[len(inside) // 2]].name
-    at = {"position": rng.normal(size=3), "rpy": rng.uniform(-3, 3, 3)}
-    return robot.edit().frame("elbow", middle, **at).build()
+    position, rpy = rng.normal(size=3), rng.uniform(-3, 3, 3)
+    return robot.edit().frame("elbow", middle, position=position, rpy=rpy).build()
 
 
 SHARE = False

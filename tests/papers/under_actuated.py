@@ -10,6 +10,7 @@ import numpy as np
 import phipsi as pp
 from phipsi import control
 from phipsi import operators as o
+from phipsi.control.tasks import Rows
 from tests.papers.cases import FRAMES, Case, bare, flyers, forests, identities, peers, seen
 from tests.papers.oracles import Aim, aligned, classical, exchanged, felt
 from tests.papers.rows import Paper, error
@@ -386,10 +387,11 @@ def moved(c: Case, tau: np.ndarray) -> np.ndarray:
 )
 def reaction_mode() -> Errors:
     """The dense equations of motion, controlled: accelerations of the tip and of the base."""
-    few = ((driven(c), "linear", slice(3, 6), "angular", slice(0, 3)) for c in flyers())
-    for c, rows, part, base_rows, held in (
-        (reacting(), "pose", slice(0, 6), "all", slice(0, 6)), *few
-    ):  # fmt: skip
+    cases: list[tuple[Case, Rows, slice, Rows, slice]] = [
+        (reacting(), "pose", slice(0, 6), "all", slice(0, 6)),
+        *((driven(c), "linear", slice(3, 6), "angular", slice(0, 3)) for c in flyers()),
+    ]
+    for c, rows, part, base_rows, held in cases:
         c, base = c.undisturbed(), c.robot.bodies[0].name
         aim, home = Aim(c, "tool"), Aim(c, base, 6)
         to = aim.pose, aim.velocity, aim.acceleration
