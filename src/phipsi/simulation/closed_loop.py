@@ -18,6 +18,7 @@ from phipsi.simulation.controller import BoundController
 from phipsi.simulation.coordinates import COORDINATES, CoordinatesName
 from phipsi.simulation.methods import METHODS, FixedStepMethod, State
 from phipsi.simulation.plant import ControlledRobot, Plant
+from phipsi.sweeps.lowering import unrolling
 from phipsi.typing import Array, Configuration, ExternalForces, JointVector
 
 
@@ -32,6 +33,8 @@ class ClosedLoop:
     plant: Plant
     method: FixedStepMethod = "rk4"
     coordinates: CoordinatesName = "minimal"
+    unroll: bool | None = None
+    """Whether sweeps over bodies are unrolled; None: as costs less."""
 
 
 class LoopInputs(NamedTuple):
@@ -99,9 +102,10 @@ def advance(
         kept = rest[-1] if has_memory else None
         now, inputs = t + k * dt, LoopInputs(dt, kept, active, locked, parameters)
         system = controlled_robot(robot, loop, inputs)
-        moved = method.step(system, coordinates, now, dt, q, v, *momentum)
-        if has_memory:
-            moved = (*moved, commanded(robot, loop, inputs, now, q, v)["memory"])
+        with unrolling(loop.unroll):
+            moved = method.step(system, coordinates, now, dt, q, v, *momentum)
+            if has_memory:
+                moved = (*moved, commanded(robot, loop, inputs, now, q, v)["memory"])
         return moved
 
     def sample(state: State, k: Seconds) -> tuple[State, State]:
@@ -131,6 +135,14 @@ def observe(
     first frames; of grasps also the internal forces.
     """
     inputs = LoopInputs(dt, memory, active, locked, parameters)
+    with unrolling(loop.unroll):
+        return _observed(robot, loop, inputs, t, q, v)
+
+
+def _observed(
+    robot: Robot, loop: ClosedLoop, inputs: LoopInputs,
+    t: Seconds, q: Configuration, v: JointVector,
+) -> dict[str, Array]:  # fmt: skip
     out = commanded(robot, loop, inputs, t, q, v)
     external = out.pop("external")
     out.pop("memory", None)
@@ -159,4 +171,5 @@ def derivative(
 ) -> Annotated[Array, "nq+nv"]:  # fmt: skip
     """[q̇; v̇] of a closed loop, for integrators of other libraries."""
     system = controlled_robot(robot, loop, LoopInputs(dt, memory, active, locked, parameters))
-    return np.concatenate([robot.flow(q, v), system.accelerate(t, q, v)])
+    with unrolling(loop.unroll):
+        return np.concatenate([robot.flow(q, v), system.accelerate(t, q, v)])

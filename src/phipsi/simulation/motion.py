@@ -93,7 +93,7 @@ def motion(
         if method.carries_momentum:
             p = robot.inboard(q, mass_matrix_product(robot, q, v))
         bound = BoundController(own, tuple(constants), layout)
-        loop = ClosedLoop(bound, how.plant, method.name, how.coordinates)
+        loop = ClosedLoop(bound, how.plant, method.name, how.coordinates, how.unroll)
         q, v, *_ = advance(
             robot, q, v, 0.0, clock.dt, p, memory,
             parameters=np.concatenate(packed) if packed else None,

@@ -43,6 +43,7 @@ class SimulationKeywords(TypedDict, total=False):
     actuators: bool
     closures: Sequence[Closure]
     stabilisation: Number
+    unroll: bool | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,6 +74,8 @@ class SimulationOptions:
         `pp.Loop`s and `pp.Grasp`s that hold.
     stabilisation
         The rate [1/s] at which errors of the closures decay.
+    unroll
+        Whether sweeps over bodies are unrolled, or loops (False); default: whichever costs less.
     """
 
     duration: Number
@@ -85,9 +88,12 @@ class SimulationOptions:
     actuators: bool = True
     closures: Sequence[Closure] = ()
     stabilisation: Number = 10.0
+    unroll: bool | None = None
 
     def __post_init__(self) -> None:
         _ = self.clock, self.plant  # both refuse values that are wrong
+        if not isinstance(self.unroll, bool | None):
+            raise TypeError(f"unroll is {self.unroll!r}, needs True, False or None")
 
     @cached_property
     def clock(self) -> Clock:

@@ -221,7 +221,8 @@ class Simulator:
         size = max(1, self.robot.nq + self.robot.nv)
         chunk = 1 if asked else min(_doubled(until - now), _doubled(CHUNK // size))
         if self.options.method in ADAPTIVE:
-            loop, inputs = ClosedLoop(controller, phase.plant), self._inputs(phase, memory, values)
+            loop = ClosedLoop(controller, phase.plant, unroll=self.options.unroll)
+            inputs = self._inputs(phase, memory, values)
             steps = solve(self.robot, loop, self.options.method, self.clock, phase, inputs)
             for first, q, v in steps(now, until, chunk):
                 yield Segment(phase, controller, values, first, q, v, _repeated(memory, q))
@@ -255,7 +256,8 @@ class Simulator:
     ) -> tuple[Array, Array, Array | None, Array | None]:  # fmt: skip
         """q, v, momentum and memory from the sample `first` on, `count` + 1 of each."""
         how, clock = self.options, self.clock
-        loop = ClosedLoop(controller, phase.plant, METHODS[how.method].name, how.coordinates)
+        method = METHODS[how.method].name
+        loop = ClosedLoop(controller, phase.plant, method, how.coordinates, how.unroll)
         dt, *inputs = self._inputs(phase, memory, values)
         found = advance(
             self.robot, phase.q, phase.v, clock.time(first), dt, p, *inputs,
@@ -285,7 +287,7 @@ class Simulator:
         """The forces of the motors, "tau", and the signals of a segment, by name."""
         phase = segment.phase
         t = self.clock.time(segment.numbers)
-        loop = ClosedLoop(segment.controller, phase.plant)
+        loop = ClosedLoop(segment.controller, phase.plant, unroll=self.options.unroll)
         values = None if segment.values is None else segment.values[..., None, :]
         inputs = self._inputs(phase, segment.memory, values)
         out = observe(self.robot, segment.q, segment.v, t, *inputs, loop=loop)
