@@ -47,15 +47,15 @@ from phipsi.typing import Array
 
 FEW = 64
 """The largest number of bodies of a robot for which the unrolled form is traced first."""
-AT_ONCE, LARGEST = 150_000, 300_000
-"""For few bodies: the size up to which the unrolled form is taken without tracing the looped one,
-and the number of nodes up to which it is traced. A node takes about 0.2 ms to compile."""
-LARGE, LEAST = 60_000, 200
-"""For many bodies: the largest size of the unrolled form, and the nodes that a body takes in forward
-dynamics, by which it is not tried for long robots."""
+LARGE, LARGEST = 50_000, 300_000
+"""The size up to which the unrolled form of few bodies is taken without tracing the looped one, and
+the number of nodes up to which either is traced. A node takes about 0.2 ms to compile."""
+LONG, LEAST = 150_000, 200
+"""For many bodies: the number of nodes up to which the unrolled form is traced, and those that a
+body takes in forward dynamics, by which it is not tried for long robots."""
 DEARER = 1.5
-"""Loops are taken unless they need so many times the operations of the unrolled form, where most
-entries are zero and loops do not know it."""
+"""Loops are taken unless they need so many times the operations of the unrolled form, or for more
+nodes than LARGE so many times more; loops do not know which entries are zero."""
 
 TracedGraph = tuple[Graph, Structure[Any]]
 """A traced graph and the structure of its results."""
@@ -96,15 +96,15 @@ class Request:
         bodies = self.robot.nb
         few = bodies <= FEW
         unrolled = self._within(LARGEST, None) if few else None
-        if unrolled is not None and unrolled[0].size <= AT_ONCE:
+        if unrolled is not None and unrolled[0].size <= LARGE:
             return unrolled
         looped = self._within(LARGEST, False)
-        if not few and LEAST * bodies <= AT_ONCE:
-            unrolled = self._within(AT_ONCE, None)
+        if not few and LEAST * bodies <= LONG:
+            unrolled = self._within(LONG, None)
         if looped is None or unrolled is None:
             return unrolled or looped or self._traced(False)
-        dearer = looped[0].operations > DEARER * unrolled[0].operations
-        return unrolled if dearer and (few or unrolled[0].size <= LARGE) else looped
+        worth = DEARER * max(1.0, unrolled[0].size / LARGE) * unrolled[0].operations
+        return unrolled if looped[0].operations > worth else looped
 
     def _within(self, most: int, unroll: bool | None) -> TracedGraph | None:
         """The trace in one form; None if it has more nodes than `most`."""
