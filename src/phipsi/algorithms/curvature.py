@@ -9,9 +9,10 @@ The product of two such fields is Q_ij,hk = Σ tr(N_ij Π N_hk*), Π the moments
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache, reduce
 from itertools import combinations_with_replacement
-from typing import Annotated, Any, Literal, NamedTuple, get_args
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar, get_args
 
 import numpy as np
 
@@ -20,9 +21,21 @@ from phipsi.compile import linalg, repeat
 from phipsi.model import ModelError, Robot
 from phipsi.operators.algebra.local_action import hinge_map_rate
 from phipsi.programs import program
-from phipsi.spatial import ForceBasis, HingeMap, Motion, MotionBasis, Pivot, SingularError
+from phipsi.spatial import Motion, Pivot, SingularError
 from phipsi.spatial import rotation as rot
-from phipsi.sweeps import Children, Forest, Record, blocks, forest, inward, local, outward, total
+from phipsi.sweeps import (
+    Children,
+    Forest,
+    Record,
+    blocks,
+    forest,
+    inward,
+    local,
+    looped,
+    may_loop,
+    outward,
+    total,
+)
 from phipsi.typing import (
     Array,
     Configuration,
@@ -33,9 +46,12 @@ from phipsi.typing import (
     Scalar,
 )
 
-MOST = {3: 20, 4: 8}
-"""For arrays with three and four axes of length nv the largest nv that is traced; compilation then
-takes about 20 s."""
+Y = TypeVar("Y", bound=Array | tuple[Array, ...])
+
+UNROLLED = {3: 20, 4: 8}
+"""For arrays with three and four axes of length nv the largest nv that is traced without loops."""
+MOST = {3: 64, 4: 20}
+"""The largest nv that is traced at all: every entry has a place in the graph."""
 FLAT, TINY = 1e-9, 1e-300
 """A curvature counts as zero if it is at most FLAT times the terms whose difference it is; TINY
 prevents a division by zero."""
@@ -48,51 +64,51 @@ CHRISTOFFEL_KINDS: tuple[ChristoffelKind, ...] = get_args(ChristoffelKind)
 # ---- sensitivities ------------------------------------------------------------------------------
 
 
-def jacobians(robot: Robot, q: ConfigurationLike) -> Forest:
-    """The bodies with J, their motions by unit rates of all freedoms, and J⁺, those of the inboard
-    side of their hinges: nv motions each, in the frame of the body."""
-    x = forest(robot, q)
-    names = [f"t{i}" for i in range(robot.nv)]
-    for name, unit in zip(names, np.eye(robot.nv), strict=True):
-
-        def rigid(k: Record, parent: Record, name: str = name) -> dict[str, Any]:
-            """t⁺ = φ*t_p,  t = t⁺ + H*e"""
-            plus = k.phi.T @ getattr(parent, name)
-            return {f"{name}_plus": plus, name: plus + k.H.T @ k.unit}
-
-        x = outward(rigid, x.given(unit=unit), **{name: Motion.zero()})
-
-    def together(k: Record) -> dict[str, Any]:
-        """J = φ*H*,  J⁺ = φ̃*H*"""
-        J = MotionBasis(tuple(getattr(k, name) for name in names))
-        return {"J": J, "J_plus": MotionBasis(tuple(getattr(k, f"{name}_plus") for name in names))}
-
-    return local(together, x)
+def over(robot: Robot, axes: int, function: Callable[[Any], Y], rows: Array) -> Y:
+    """function(row) of all rows, stacked: a loop if so many axes of length nv are long."""
+    n = robot.nv
+    if looped(robot) or not n or (n > UNROLLED[axes] and may_loop()):
+        return repeat(len(rows), lambda none, row: (none, function(row)), np.zeros(0), rows)[1]
+    found: list[Any] = [function(row) for row in rows]
+    if isinstance(found[0], tuple):
+        parts: Any = tuple(np.stack(part) for part in zip(*found, strict=True))
+        return parts
+    stacked: Any = np.stack(found)
+    return stacked
 
 
-def hinge_forces(k: Record, children: Children) -> dict[str, Any]:
-    """F = MJ + Σ φF = φMφ*H*"""
-    return {"F": children.sum(lambda c: c.phi @ c.F, k.M @ k.J)}
+def rigid(k: Record, parent: Record) -> dict[str, Any]:
+    """t⁺ = φ*t_p,  t = t⁺ + H*e: the motions of a unit rate e"""
+    plus = k.phi.T @ parent.t
+    return {"t_plus": plus, "t": plus + k.H.T @ k.unit}
 
 
-def hinge_derivatives(k: Record) -> dict[str, Any]:
-    """J⁺*H̃F, and (∂H)F in the rows of the hinge, for each of its freedoms"""
-    turned = [ForceBasis(tuple(map(h.cross_force, k.F.columns))) for h in k.H.T.columns]
-    rates = [hinge_map_rate(k, unit) for unit in np.eye(len(k.A))]
-    return {
-        "outer": [HingeMap(k.J_plus) @ F for F in turned],
-        "own": [HingeMap(H_dot) @ k.F for H_dot in rates],
-    }
+def hinge_force(k: Record, children: Children) -> dict[str, Any]:
+    """F = Mt + Σ φF = φMφ*H*e"""
+    return {"F": children.sum(lambda c: c.phi @ c.F, k.M @ k.t)}
+
+
+def hinge_derivative(k: Record) -> dict[str, Any]:
+    """W = ∂(H*)e − H̃t⁺, for each freedom of the hinge"""
+    rates = (hinge_map_rate(k, unit) @ k.unit for unit in np.eye(len(k.A)))
+    both = zip(rates, k.H.T.columns, strict=True)
+    return {"W": [rate - h.cross(k.t_plus) for rate, h in both]}
+
+
+def unit_motion(robot: Robot, q: ConfigurationLike, unit: Array) -> Forest:
+    """The bodies with their motions t by the unit rate of one freedom."""
+    return outward(rigid, forest(robot, q, unit=unit), t=Motion.zero())
 
 
 @program(joint_space=True)
 def mass_matrix_derivative(robot: Robot, q: ConfigurationLike) -> Annotated[Array, "nv nv nv"]:
     """The derivatives of 𝓜 by all freedoms: Z + Z*, Z = Hφ̃H̃φMφ*H* + (∂H)φMφ*H* ([DL] Identity 6.3).
 
-    H̃ is crf(H*e) at the hinge that moves; the identity is extended to any hinge. Derivatives are
-    along coordinates if the joint velocities are their rates, else along quasi-velocities. A robot
-    may have at most 20 freedoms. For any number of freedoms the derivative along one direction w
-    is C + C* of `coriolis_matrix(robot, q, w)`. Cost O(N² · depth).
+    H̃ is crf(H*e) at the hinge that moves; the identity is extended to any hinge. With F = φMφ*H*
+    and W = ∂(H*) − ad(H*e)φ̃*H* at that hinge, Z = W*F. Derivatives are along coordinates if the
+    joint velocities are their rates, else along quasi-velocities. A robot may have at most 64
+    freedoms. For any number of freedoms the derivative along one direction w is C + C* of
+    `coriolis_matrix(robot, q, w)`. Cost O(N³).
 
     Parameters
     ----------
@@ -116,13 +132,25 @@ def mass_matrix_derivative(robot: Robot, q: ConfigurationLike) -> Annotated[Arra
     True
     """
     _check_size("mass_matrix_derivative", robot, 3)
-    x = local(hinge_derivatives, inward(hinge_forces, jacobians(robot, q)))
-    Z = np.full((robot.nv,) * 3, 0.0, object)
-    for hinge, _, outer in blocks(x, "outer"):
-        Z[:, :, hinge.v] = np.stack(outer, axis=2)
-    for hinge, _, own in blocks(x, "own"):
-        Z[hinge.v, :, hinge.v] = Z[hinge.v, :, hinge.v] + np.stack(own, axis=2)
-    return Z + Z.swapaxes(0, 1)
+    n = robot.nv
+
+    def forces(unit: Array) -> Array:
+        """W and F of the hinge of each freedom, (nv, 12)"""
+        x = local(hinge_derivative, inward(hinge_force, unit_motion(robot, q, unit)))
+        out = np.full((n, 12), 0.0, object)
+        for hinge, _, own in blocks(x, "W"):
+            out[hinge.v, :6] = [w.array for w in own]
+        for hinge, _, F in blocks(x, "F"):
+            out[hinge.v, 6:] = F.array
+        return out
+
+    def along(both: Array) -> Array:
+        """W*F + F*W for one freedom; W and F are (nv, 6)"""
+        W, F = both[:, :6], both[:, 6:]
+        return over(robot, 3, lambda row: F @ row[:6] + W @ row[6:], both)
+
+    both = over(robot, 3, forces, np.eye(n)).swapaxes(0, 1)
+    return np.moveaxis(over(robot, 3, along, both), 0, 2)
 
 
 def _check_size(what: str, robot: Robot, axes: int) -> None:
@@ -145,6 +173,26 @@ def _check_coordinates(what: str, robot: Robot) -> None:
         )
 
 
+def brackets(k: Record) -> dict[str, Any]:
+    """c of the hinge, Σ c_ij^s H*_s = ad(H*_i) H*_j: the motions of a group move with the body;
+    zero for rates of coordinates"""
+    H = np.array([h.array for h in k.H.T.columns], object)
+    c = np.zeros((len(H),) * 3, object)
+    if k.hinge.kind.group:
+        gram = Pivot(H @ H.T)
+        for i, j in np.ndindex(c.shape[:2]):
+            c[i, j] = gram.solve(H @ k.H.T.columns[i].cross(k.H.T.columns[j]).array)
+    return {"c": c}
+
+
+def structure_constants(robot: Robot, q: ConfigurationLike) -> Annotated[Array, "nv nv nv"]:
+    """c_ij^s of the Lie brackets [e_i, e_j] = Σ c_ij^s e_s of the freedoms, axes i, j, s."""
+    out = np.full((robot.nv,) * 3, 0.0, object)
+    for hinge, _, c in blocks(local(brackets, forest(robot, q)), "c"):
+        out[hinge.v, hinge.v, hinge.v] = c
+    return out
+
+
 @program(joint_space=True)
 def christoffel(
     robot: Robot, q: ConfigurationLike, *, kind: ChristoffelKind = "first"
@@ -153,13 +201,16 @@ def christoffel(
 
         [ij, l] = ½(∂_i𝓜_jl + ∂_j𝓜_il − ∂_l𝓜_ij),    {l, ij} = Σ 𝓜⁻¹_ls [ij, s]
 
-    The velocity part of the bias force is C_l = Σ [ij, l] β_i β_j. Joint velocities must be rates
-    of coordinates: no spherical, planar or free joints. Cost O(N³).
+    The velocity part of the bias force is C_l = Σ [ij, l] β_i β_j. Along quasi-velocities, those of
+    spherical, planar and free joints, the symbols are the coefficients ⟨∇_i e_j, e_l⟩ of the same
+    connection, which have the terms ½(c_ij^s 𝓜_sl − c_jl^s 𝓜_si + c_li^s 𝓜_sj) besides (Koszul);
+    [e_i, e_j] = Σ c_ij^s e_s is the Lie bracket, and they are not symmetric in i and j. Cost O(N³),
+    for the second kind O(N⁴).
 
     Parameters
     ----------
     robot
-        The robot, with at most 20 freedoms.
+        The robot, with at most 64 freedoms.
     q : (…, nq)
         Configuration.
     kind : "first" or "second"
@@ -170,11 +221,6 @@ def christoffel(
     (…, nv, nv, nv)
         The symbols, axes i, j, l.
 
-    Raises
-    ------
-    ModelError
-        If joint velocities are not rates of coordinates.
-
     Examples
     --------
     >>> import numpy as np, phipsi as pp
@@ -184,17 +230,32 @@ def christoffel(
     >>> np.allclose(C, pp.coriolis_product(robot, q, v, v))
     True
     """
-    _check_coordinates("christoffel", robot)
     if kind not in CHRISTOFFEL_KINDS:
         raise ValueError(f"kind {kind!r} is not one of first, second")
-    dM = np.asarray(mass_matrix_derivative(robot, q))
-    first = 0.5 * (dM.transpose(2, 0, 1) + dM.transpose(0, 2, 1) - dM)
-    if kind == "first":
-        return first
-    pivot = Pivot(np.asarray(mass_matrix(robot, q)))
-    for row in np.ndindex(first.shape[:2]):
-        first[row] = pivot.solve(first[row])
-    return first
+    _check_size("christoffel", robot, 3)
+    n = robot.nv
+    dM, M = np.asarray(mass_matrix_derivative(robot, q)), np.asarray(mass_matrix(robot, q))
+    c = structure_constants(robot, q)
+    pivot = Pivot(M) if kind == "second" else None
+
+    def along(given: Array) -> Array:
+        """[ij, l] of one i, axes j, l"""
+        d_i, dM_i, c_i, M_i = given[:, :n], given[:, n : 2 * n], given[:, 2 * n : -1], given[:, -1]
+
+        def symbols(row: Array) -> Array:
+            """[ij, l] of one j"""
+            d_ij, dM_ij, dM_ji, c_ij, M_j = np.split(row[: 5 * n], 5)
+            first = d_ij + dM_ji - dM_ij
+            if robot.rates.min(initial=0) < 0:
+                first = first + c_ij @ M - c_i @ M_j - row[5 * n :].reshape(n, n) @ M_i
+            first = 0.5 * first
+            return first if pivot is None else pivot.solve(first)
+
+        parts = (d_i, dM_i, dM_i.T, c_i, M, c.reshape(n, -1))
+        return over(robot, 3, symbols, np.concatenate(parts, axis=1))
+
+    parts = (dM.transpose(2, 0, 1), dM, c, M[:, :, None])
+    return over(robot, 3, along, np.concatenate(parts, axis=2))
 
 
 # ---- curvature ----------------------------------------------------------------------------------
@@ -209,9 +270,16 @@ Tensor = Annotated[Array, "nv nv nv nv"]
 """An array with four axes of length nv."""
 
 
+def jacobians(robot: Robot, q: ConfigurationLike) -> Forest:
+    """The bodies with J, the tuple of their motions by the unit rates of all freedoms."""
+    motions = [unit_motion(robot, q, unit) for unit in np.eye(robot.nv)]
+    columns = [[t for _, _, t in blocks(x, "t")] for x in motions]
+    return forest(robot, q).holding(J=list(zip(*columns, strict=True)))
+
+
 def second_products(k: Record) -> dict[str, Any]:
     """Q = tr(NΠN*) for all pairs of fields N_ij = t̂_i t̂_j, i ≤ j: S = ω~_i ω~_j, a = ω_i × v_j"""
-    t, M = k.J.columns, k.M
+    t, M = k.J, k.M
     moments = np.block([[M.pseudo, M.moment[:, None]], [M.moment, M.mass]])
     fields: list[Array] = []
     for i, j in _pairs(len(t)):
@@ -230,7 +298,6 @@ def second_products(k: Record) -> dict[str, Any]:
 def second_forms(robot: Robot, q: ConfigurationLike) -> tuple[Tensor, Tensor]:
     """B_ij,hk = Q_ij,hk − [ij, l] 𝓜⁻¹_lm [hk, m], the products of the normal parts of second
     derivatives (the second fundamental forms), and Q."""
-    _check_coordinates("curvature", robot)
     _check_size("curvature", robot, 4)
     n, pairs = robot.nv, _pairs(robot.nv)
     zero = np.full((len(pairs), len(pairs)), 0.0, object)

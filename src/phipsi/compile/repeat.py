@@ -143,17 +143,36 @@ def _eager(
 
 
 def _row(loop: LoopBuilder, case: CaseTracer, rows: Array | Sequence[Any]) -> Node | Traced:
-    """The row of a round, read from the loop's table if it has numbers, else from an array of the
-    enclosing trace."""
+    """The row of a round. Of its elements, numbers are read from the loop's table, elements of the
+    memory of another loop there, and other scalars from an array of the enclosing trace."""
     shape = np.shape(rows)[1:]
     width = prod(shape)
-    index = loop.index(width * np.arange(loop.count))
-    if is_traced(rows):
+    if not is_traced(rows):
+        index, at = loop.index(width * np.arange(loop.count)), loop.table(np.asarray(rows, float))
+        return _shaped([case.read(MemoryPlace(-1, index, at + j)) for j in range(width)], shape)
+    nodes = np.empty((loop.count, width), object)
+    nodes.flat = [loop.outer.lift(x) for x in np.asarray(rows, object).flat]
+    places: dict[int, MemoryPlace] = {}
+    for j, column in enumerate(nodes.T):
+        first: Node = column[0]
+        if all(x.op == "const" for x in column):
+            at = loop.table(np.array([x.value for x in column]))
+            places[j] = MemoryPlace(-1, loop.index(np.arange(loop.count)), at)
+        elif all(x.op == "pick" and x.args == first.args and is_address(x.value) for x in column):
+            steps = loop.index([x.value - first.value for x in column])
+            places[j] = MemoryPlace(loop.array(first.args[0]), steps, first.value)
+    left = [j for j in range(width) if j not in places]
+    if left:
         with tracing(loop.outer):
-            array, at = loop.array(array_of(list(lift(rows).flat))), 0
-    else:
-        array, at = -1, loop.table(np.asarray(rows, float))
-    return _shaped([case.read(MemoryPlace(array, index, at + j)) for j in range(width)], shape)
+            array = loop.array(array_of(list(nodes[:, left].flat)))
+        each = loop.index(len(left) * np.arange(loop.count))
+        places |= {j: MemoryPlace(array, each, n) for n, j in enumerate(left)}
+    return _shaped([case.read(places[j]) for j in range(width)], shape)
+
+
+def is_address(value: object) -> TypeGuard[int]:
+    """Whether the element of an array is known; those of sweeps are, once all sweeps are traced."""
+    return isinstance(value, int)
 
 
 def _unpacked(
