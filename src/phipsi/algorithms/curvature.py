@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeVar, get_args
 import numpy as np
 
 from phipsi.algorithms.mass_matrix import mass_matrix
-from phipsi.compile import linalg, repeat
+from phipsi.compile import lift, linalg, repeat
 from phipsi.model import ModelError, Robot
 from phipsi.operators.algebra.local_action import hinge_map_rate
 from phipsi.programs import program
@@ -34,7 +34,6 @@ from phipsi.sweeps import (
     looped,
     may_loop,
     outward,
-    total,
 )
 from phipsi.typing import (
     Array,
@@ -163,6 +162,16 @@ def _check_size(what: str, robot: Robot, axes: int) -> None:
         )
 
 
+def _check_armature(robot: Robot) -> None:
+    """Raise if armature is on a joint that turns or moves freely, where no points carry it."""
+    for h in robot.hinges:
+        if h.kind.group and not all(isinstance(a, float) and a == 0.0 for a in h.armature):
+            raise ModelError(
+                f"curvature of robot {robot.name!r}: joint {h.name!r} ({h.kind.name}) has "
+                "armature; replace it by joints with one freedom each"
+            )
+
+
 def _check_coordinates(what: str, robot: Robot) -> None:
     """Raise if joint velocities are not the rates of coordinates."""
     for i in np.flatnonzero(robot.rates < 0)[:1]:
@@ -204,8 +213,8 @@ def christoffel(
     The velocity part of the bias force is C_l = Σ [ij, l] β_i β_j. Along quasi-velocities, those of
     spherical, planar and free joints, the symbols are the coefficients ⟨∇_i e_j, e_l⟩ of the same
     connection, which have the terms ½(c_ij^s 𝓜_sl − c_jl^s 𝓜_si + c_li^s 𝓜_sj) besides (Koszul);
-    [e_i, e_j] = Σ c_ij^s e_s is the Lie bracket, and they are not symmetric in i and j. Cost O(N³),
-    for the second kind O(N⁴).
+    [e_i, e_j] = Σ c_ij^s e_s is the Lie bracket, and they are not symmetric in i and j. The bias
+    force has no such terms of the armature of these joints. Cost O(N³), for the second kind O(N⁴).
 
     Parameters
     ----------
@@ -238,23 +247,25 @@ def christoffel(
     c = structure_constants(robot, q)
     pivot = Pivot(M) if kind == "second" else None
 
+    quasi = robot.rates.min(initial=0) < 0
+
     def along(given: Array) -> Array:
         """[ij, l] of one i, axes j, l"""
-        d_i, dM_i, c_i, M_i = given[:, :n], given[:, n : 2 * n], given[:, 2 * n : -1], given[:, -1]
+        d_i, dM_i, c_i, M_i = (given[:, k * n : (k + 1) * n] for k in range(4))
 
         def symbols(row: Array) -> Array:
             """[ij, l] of one j"""
-            d_ij, dM_ij, dM_ji, c_ij, M_j = np.split(row[: 5 * n], 5)
+            d_ij, dM_ij, dM_ji = np.split(row[: 3 * n], 3)
             first = d_ij + dM_ji - dM_ij
-            if robot.rates.min(initial=0) < 0:
-                first = first + c_ij @ M - c_i @ M_j - row[5 * n :].reshape(n, n) @ M_i
-            first = 0.5 * first
-            return first if pivot is None else pivot.solve(first)
+            if quasi:
+                c_ij, M_j, c_j = row[3 * n : 4 * n], row[4 * n : 5 * n], row[5 * n :].reshape(n, n)
+                first = first + c_ij @ M - c_i @ M_j - c_j @ M_i[:, 0]
+            return 0.5 * first if pivot is None else pivot.solve(0.5 * first)
 
-        parts = (d_i, dM_i, dM_i.T, c_i, M, c.reshape(n, -1))
+        parts = (d_i, dM_i, dM_i.T, *((c_i, M, c.reshape(n, -1)) if quasi else ()))
         return over(robot, 3, symbols, np.concatenate(parts, axis=1))
 
-    parts = (dM.transpose(2, 0, 1), dM, c, M[:, :, None])
+    parts = (dM.transpose(2, 0, 1), dM, *((c, M[:, :, None]) if quasi else ()))
     return over(robot, 3, along, np.concatenate(parts, axis=2))
 
 
@@ -270,77 +281,107 @@ Tensor = Annotated[Array, "nv nv nv nv"]
 """An array with four axes of length nv."""
 
 
-def jacobians(robot: Robot, q: ConfigurationLike) -> Forest:
-    """The bodies with J, the tuple of their motions by the unit rates of all freedoms."""
-    motions = [unit_motion(robot, q, unit) for unit in np.eye(robot.nv)]
-    columns = [[t for _, _, t in blocks(x, "t")] for x in motions]
-    return forest(robot, q).holding(J=list(zip(*columns, strict=True)))
+def moments(k: Record) -> dict[str, Any]:
+    """Π, the moments of the mass of a body, (4, 4)"""
+    return {"moments": np.block([[k.M.pseudo, k.M.moment[:, None]], [k.M.moment, k.M.mass]])}
 
 
-def second_products(k: Record) -> dict[str, Any]:
-    """Q = tr(NΠN*) for all pairs of fields N_ij = t̂_i t̂_j, i ≤ j: S = ω~_i ω~_j, a = ω_i × v_j"""
-    t, M = k.J, k.M
-    moments = np.block([[M.pseudo, M.moment[:, None]], [M.moment, M.mass]])
-    fields: list[Array] = []
-    for i, j in _pairs(len(t)):
-        spin = rot.skew(t[i].angular)
-        S, a = spin @ rot.skew(t[j].angular), spin @ t[j].linear
-        fields.append(np.concatenate([S, a[:, None]], axis=1))
-    n = len(fields)
-    Q = np.full((n, n), 0.0, object)
-    for row in range(n):
-        weighted = fields[row] @ moments
-        for column in range(row + 1):
-            Q[row, column] = Q[column, row] = (weighted * fields[column]).sum()
-    return {"Q": Q}
+def velocities(t: Array) -> Array:
+    """t̂ = [ω~, v], (3, 4), of a motion (6,): the field of velocities of a body"""
+    return np.concatenate([rot.skew(t[:3]), t[3:, None]], axis=1)
 
 
-def second_forms(robot: Robot, q: ConfigurationLike) -> tuple[Tensor, Tensor]:
-    """B_ij,hk = Q_ij,hk − [ij, l] 𝓜⁻¹_lm [hk, m], the products of the normal parts of second
-    derivatives (the second fundamental forms), and Q."""
+def second_derivatives(t: Array, other: Array) -> Array:
+    """N = t̂ t̂', (3, 4), of motions (6,) of a body: ω~ [ω'~, v']"""
+    return rot.skew(t[:3]) @ velocities(other)
+
+
+def over_second_forms(
+    robot: Robot, q: ConfigurationLike, function: Callable[[Array, Array, Array], Array]
+) -> Array:
+    """function(B_ik,hj, |N_ik|, |N_hj|) of all h and i, stacked; B (nv, nv) has axes k, j.
+
+    B_ij,hk = Q_ij,hk − [ij, l] 𝓜⁻¹_lm [hk, m] are the products of the normal parts of second
+    derivatives (the second fundamental forms), |N|² = Q_ij,ij, and [ij, l] = Σ tr(N_ij Π t̂_l*).
+    """
     _check_size("curvature", robot, 4)
-    n, pairs = robot.nv, _pairs(robot.nv)
-    zero = np.full((len(pairs), len(pairs)), 0.0, object)
-    Q = total(local(second_products, jacobians(robot, q)), "Q", zero)
-    first = np.asarray(christoffel(robot, q))
+    _check_armature(robot)
+    n, nb, pairs = robot.nv, robot.nb, _pairs(robot.nv)
+    size = 12 * nb
+    Pi = [x for _, _, x in blocks(local(moments, forest(robot, q)), "moments")]
+    pivot = Pivot(np.asarray(mass_matrix(robot, q)))
+
+    def motions(unit: Array) -> Array:
+        """t of all bodies, by the unit rate of one freedom"""
+        x = unit_motion(robot, q, unit)
+        return np.array([t.array for _, _, t in blocks(x, "t")], object).reshape(-1)
+
+    J = over(robot, 4, motions, np.eye(n)).reshape(n, nb, 6)
+    t_hat = np.array([[velocities(t) for t in own] for own in J], object).reshape(n, size)
+
+    def factors(row: Array) -> Array:
+        """U and V, the products of which are B_ij,hk = U_ij V_hk; and |N|"""
+        t, other = row.reshape(2, nb, 6)
+        N = [second_derivatives(*both) for both in zip(t, other, strict=True)]
+        U = np.array(N, object).reshape(-1)
+        V = np.array([x @ Pi_k for x, Pi_k in zip(N, Pi, strict=True)], object).reshape(-1)
+        symbols, norm = t_hat @ V, lift(np.sqrt(U @ V)).reshape(1)
+        return np.concatenate([U, symbols, V, -pivot.solve(symbols), norm])
+
+    rows = np.array([(J[i], J[j]) for i, j in pairs], object).reshape(len(pairs), size)
+    UV = over(robot, 4, factors, rows)
     place = np.zeros((n, n), int)
-    symbols = np.full((n, len(pairs)), 0.0, object)
     for number, (i, j) in enumerate(pairs):
         place[i, j] = place[j, i] = number
-        symbols[:, number] = first[i, j]
-    tangential = Pivot(np.asarray(mass_matrix(robot, q))).congruence(symbols)
-    every, shape = np.ix_(place.ravel(), place.ravel()), (n,) * 4
-    return (Q - tangential)[every].reshape(shape), Q[every].reshape(shape)
+    U, V, norms = UV[:, : size + n], UV[:, size + n : -1], UV[:, -1]
+
+    def form(row: Array) -> Array:
+        """The function for one h and i"""
+        U_i, V_h = row[:, : size + n], row[:, size + n : -2]
+        B = over(robot, 4, lambda u: V_h @ u, U_i)
+        return function(B, row[:, -2], row[:, -1])
+
+    def given(h: int, i: int) -> Array:
+        sizes = norms[place[i], None], norms[place[h], None]
+        return np.concatenate([U[place[i]], V[place[h]], *sizes], axis=1)
+
+    every = [given(h, i) for h, i in np.ndindex(n, n)]
+    found = over(robot, 4, form, np.array(every, object).reshape(n * n, n, 2 * (size + n) + 2))
+    return found.reshape(n, n, *found.shape[1:])
 
 
 @program(joint_space=True)
 def curvature(robot: Robot, q: ConfigurationLike) -> Tensor:
     """The curvature tensor of the mass matrix, R_hijk = B_ik,hj − B_ij,hk ([DL] Lemma 2.2).
 
-    B are the products of second fundamental forms. The tensor is also
+    B are the products of second fundamental forms. Along coordinates the tensor is also
 
         ½(∂_i∂_j𝓜_hk + ∂_h∂_k𝓜_ij − ∂_i∂_k𝓜_hj − ∂_h∂_j𝓜_ik) + {l, ij}[hk, l] − {l, ik}[hj, l]
 
     It is zero where coordinates exist in which the mass matrix is the identity, and has
-    nv²(nv² − 1)/12 independent entries. Joint velocities must be rates of coordinates: no
-    spherical, planar or free joints. Cost O(N⁵).
+    nv²(nv² − 1)/12 independent entries. Cost O(N⁵).
 
     Parameters
     ----------
     robot
-        The robot, with at most 8 freedoms.
+        The robot, with at most 20 freedoms.
     q : (…, nq)
         Configuration.
 
     Returns
     -------
     (…, nv, nv, nv, nv)
-        The tensor, axes h, i, j, k.
+        The tensor, axes h, i, j, k, along coordinates or quasi-velocities as the joint velocities.
 
     Raises
     ------
     ModelError
-        If joint velocities are not rates of coordinates.
+        If a spherical, planar or free joint has armature.
+
+    Raises
+    ------
+    ModelError
+        If a spherical, planar or free joint has armature.
 
     Examples
     --------
@@ -349,26 +390,22 @@ def curvature(robot: Robot, q: ConfigurationLike) -> Tensor:
     >>> np.allclose(R, -R.swapaxes(0, 1)), np.allclose(R, 0.0)  # skew; curved
     (True, False)
     """
-    return _curvature_tensor(second_forms(robot, q)[0])
-
-
-def _curvature_tensor(B: Tensor) -> Tensor:
-    """R_hijk = B_ik,hj − B_ij,hk"""
-    return B.transpose(2, 0, 3, 1) - B.transpose(2, 0, 1, 3)
+    return over_second_forms(robot, q, lambda B, one, other: B.T - B)
 
 
 @program
 def relative_curvature(robot: Robot, q: ConfigurationLike) -> Scalar | float:
     """The largest entry of the curvature tensor, relative to the second derivatives in it."""
-    B, Q = second_forms(robot, q)
-    R, n = _curvature_tensor(B), range(robot.nv)
-    size = np.array([[np.sqrt(Q[i, j, i, j]) for j in n] for i in n], object).reshape(2 * (len(n),))
-    parts = (
-        np.abs(R[h, i, j, k]) / np.maximum(size[i, k] * size[h, j] + size[i, j] * size[h, k], TINY)
-        for h, i, j, k in np.ndindex(R.shape)
-        if h < i and j < k
-    )
-    return reduce(np.maximum, parts, 0.0)
+
+    def largest(B: Array, one: Array, other: Array) -> Array:
+        """max |R_hijk| / (|N_ik||N_hj| + |N_ij||N_hk|) over j and k"""
+        sizes = np.outer(one, other)
+        relative = np.abs(lift(B - B.T)) / np.maximum(lift(sizes + sizes.T), TINY)
+        return lift(reduce(np.maximum, relative.reshape(-1))).reshape(1)
+
+    if robot.nv == 0:
+        return 0.0
+    return reduce(np.maximum, over_second_forms(robot, q, largest).reshape(-1))
 
 
 class Diagonalizability(NamedTuple):
@@ -408,7 +445,7 @@ def globally_diagonalizable(
     Raises
     ------
     ModelError
-        If joint velocities are not rates of coordinates.
+        If a spherical, planar or free joint has armature.
 
     Examples
     --------
@@ -497,7 +534,7 @@ def diagonalizing_coordinates(
     Raises
     ------
     ModelError
-        If the mass matrix of the robot is curved.
+        If the mass matrix of the robot is curved, or joint velocities are not rates of coordinates.
     SingularError
         If the line to a single q passes near a configuration with a singular mass matrix.
 
@@ -511,6 +548,7 @@ def diagonalizing_coordinates(
     """
     if isinstance(steps, bool) or not isinstance(steps, int | np.integer) or steps < 1:
         raise ValueError(f"diagonalizing_coordinates: steps is {steps!r}, needs a whole number > 0")
+    _check_coordinates("diagonalizing_coordinates", robot)
     verdict = _verdict(robot)
     if not verdict.flat:
         raise ModelError(

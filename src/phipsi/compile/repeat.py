@@ -154,11 +154,12 @@ def _row(loop: LoopBuilder, case: CaseTracer, rows: Array | Sequence[Any]) -> No
     nodes.flat = [loop.outer.lift(x) for x in np.asarray(rows, object).flat]
     places: dict[int, MemoryPlace] = {}
     for j, column in enumerate(nodes.T):
-        first: Node = column[0]
         if all(x.op == "const" for x in column):
             at = loop.table(np.array([x.value for x in column]))
             places[j] = MemoryPlace(-1, loop.index(np.arange(loop.count)), at)
-        elif all(x.op == "pick" and x.args == first.args and is_address(x.value) for x in column):
+            continue
+        first: Node = column[0]
+        if all(x.op == "pick" and x.args == first.args and is_address(x.value) for x in column):
             steps = loop.index([x.value - first.value for x in column])
             places[j] = MemoryPlace(loop.array(first.args[0]), steps, first.value)
     left = [j for j in range(width) if j not in places]
