@@ -163,9 +163,11 @@ def _check_size(what: str, robot: Robot, axes: int) -> None:
 
 
 def _check_armature(robot: Robot) -> None:
-    """Raise if armature is on a joint that turns or moves freely, where no points carry it."""
-    for h in robot.hinges:
-        if h.kind.group and not all(isinstance(a, float) and a == 0.0 for a in h.armature):
+    """Raise if a quasi-velocity has armature, which no points carry."""
+    armature = robot.joint_data("armature")
+    for i in np.flatnonzero(robot.rates < 0).tolist():
+        if not (isinstance(armature[i], float) and armature[i] == 0.0):
+            h = robot.hinge_of(i)
             raise ModelError(
                 f"curvature of robot {robot.name!r}: joint {h.name!r} ({h.kind.name}) has "
                 "armature; replace it by joints with one freedom each"

@@ -150,8 +150,9 @@ def _row(loop: LoopBuilder, case: CaseTracer, rows: Array | Sequence[Any]) -> No
     if not is_traced(rows):
         index, at = loop.index(width * np.arange(loop.count)), loop.table(np.asarray(rows, float))
         return _shaped([case.read(MemoryPlace(-1, index, at + j)) for j in range(width)], shape)
-    nodes = np.empty((loop.count, width), object)
-    nodes.flat = [loop.outer.lift(x) for x in np.asarray(rows, object).flat]
+    nodes = np.empty(loop.count * width, object)
+    nodes[:] = [loop.outer.lift(x) for x in np.asarray(rows, object).flat]
+    nodes = nodes.reshape(loop.count, width)
     places: dict[int, MemoryPlace] = {}
     for j, column in enumerate(nodes.T):
         if all(x.op == "const" for x in column):

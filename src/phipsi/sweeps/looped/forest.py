@@ -212,7 +212,7 @@ class LoopedForest(LoopedFields, Forest):
         of each X."""
         start = self.local(lambda k: {"X": begin(k)})
         widths = [len(X.columns) for X in start.fields["X"]]
-        width = [widths[kind] for kind in self.shared.kind_of]
+        width: list[int] = [widths[int(kind)] for kind in self.shared.kind_of]
         paths: list[list[int]] = []
         for i, p in enumerate(self.parents):
             paths.append([*(paths[p] if p >= 0 else ()), i])
