@@ -18,6 +18,7 @@ from benchmarks.constraints import constraints
 from benchmarks.derivatives import derivatives
 from benchmarks.dynamics import forward, inverse
 from benchmarks.inverse_kinematics import inverse_kinematics
+from benchmarks.large import large
 from benchmarks.matrices import bandwidth, mass
 from benchmarks.measure import Effort
 from benchmarks.narrow import narrow
@@ -33,7 +34,7 @@ from benchmarks.threads import threads
 SUBJECTS: dict[str, Callable[[Effort], Section]] = {
     f.__name__: f
     for f in (forward, inverse, operators, narrow, mass, bandwidth, precision, single, batches,
-              threads, chains, operational, base_invariant, constraints, inverse_kinematics,
+              threads, chains, large, operational, base_invariant, constraints, inverse_kinematics,
               split, prices, rollouts, derivatives, compilation, imports)
 }  # fmt: skip
 

@@ -61,7 +61,7 @@ def chains(effort: Effort) -> Section:
     text = (
         f"`pp.forward_dynamics` of `pp.robots.chain(n)`, n revolute links, batch {BATCH}: compiled "
         f"as straight-line code (`unroll=True`), or as loops over the bodies (`unroll=False`, the "
-        f"default beyond 64 bodies). Pinocchio runs with 100 links only: the memory of its `Data` "
+        f"default for long chains). Pinocchio runs with 100 links only: the memory of its `Data` "
         f"grows with the cube of their number, 2 GB at 400 links. The residual: inverse "
         f"dynamics of the result less the joint forces given, over the largest joint force that "
         f"the motion needs without acceleration."

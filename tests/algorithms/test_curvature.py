@@ -251,30 +251,34 @@ def test_curved_robots_have_no_such_coordinates() -> None:
     assert "no coordinates make it one everywhere; use total_rates" in words
 
 
-@pytest.mark.parametrize("kind", [kind for kind in MOVING if kind not in COORDINATES])
-def test_quasi_velocities_are_refused(kind: str) -> None:
+QUASI = [kind for kind in MOVING if kind not in COORDINATES]
+"""Hinges whose velocities are no rates of coordinates."""
+
+
+@pytest.mark.parametrize("kind", QUASI)
+def test_straight_lines_need_coordinates(kind: str) -> None:
     robot = random_forest(1, 2, kinds=(kind,), massless=False)
     q = robot.neutral()
     words = f"needs rates of coordinates, but those of joint 'hinge0' \\({kind}\\) are not"
-    for call in (
-        lambda: pp.christoffel(robot, q),
-        lambda: pp.curvature(robot, q),
-        lambda: pp.globally_diagonalizable(robot),
-        lambda: pp.diagonalizing_coordinates(robot, q, q),
-    ):
-        with pytest.raises(pp.ModelError, match=words):
-            call()
-    close(pp.mass_matrix_derivative(robot, q), pp.mass_matrix_derivative(robot, q))
+    with pytest.raises(pp.ModelError, match=words):
+        pp.diagonalizing_coordinates(robot, q, q)
+
+
+def test_curvature_refuses_armature_that_no_points_carry() -> None:
+    robot = random_forest(1, 1, kinds=("spherical",), massless=False)
+    robot = robot.with_parameters({"armature:hinge0": np.array([0.1, 0.0, 0.0])})
+    with pytest.raises(pp.ModelError, match=r"joint 'hinge0' \(spherical\) has armature"):
+        pp.curvature(robot, robot.neutral())
 
 
 def test_robots_that_are_too_large_are_refused() -> None:
     long = pp.robots.chain(65)
-    words = r"mass_matrix_derivative of robot 'chain' has 65\^3 numbers, .* at most 20 freedoms"
+    words = r" of robot 'chain' has 65\^3 numbers, .* at most 64 freedoms"
     for f in (pp.mass_matrix_derivative, pp.christoffel):
         with pytest.raises(ValueError, match=words):
             f(long, np.zeros(65))
-    words = r"curvature of robot 'chain' has 13\^4 numbers, .* at most 8 freedoms"
-    robot, q = pp.robots.chain(13), np.zeros(13)
+    words = r"curvature of robot 'chain' has 21\^4 numbers, .* at most 20 freedoms"
+    robot, q = pp.robots.chain(21), np.zeros(21)
     for call in (
         lambda: pp.curvature(robot, q),
         lambda: pp.globally_diagonalizable(robot),
@@ -282,6 +286,104 @@ def test_robots_that_are_too_large_are_refused() -> None:
     ):
         with pytest.raises(ValueError, match=words):
             call()
+
+
+# ---- quasi-velocities and many freedoms ---------------------------------------------------------
+
+
+def brackets(robot: pp.Robot) -> np.ndarray:
+    """c_ij^s of the freedoms, from commutators of the 4 × 4 matrices of rigid motions."""
+
+    def twist(x: np.ndarray) -> np.ndarray:
+        (a, b, c), v = x[:3], x[3:]
+        return np.block([[np.array([[0, -c, b], [c, 0, -a], [-b, a, 0]]), v[:, None]],
+                         [np.zeros((1, 4))]])  # fmt: skip
+
+    out = np.zeros((robot.nv,) * 3)
+    for h in robot.hinges:
+        if h.kind.name in QUASI:
+            H = np.stack([x.array for x in h.kind.map(h, np.zeros(h.kind.nq)).T.columns]).astype(
+                float
+            )
+            A = [twist(x) for x in H]
+            basis = np.stack([a.reshape(-1) for a in A], axis=1)
+            for i, j in np.ndindex(len(A), len(A)):
+                commutator = (A[i] @ A[j] - A[j] @ A[i]).reshape(-1)
+                out[h.v, h.v, h.v][i, j] = np.linalg.lstsq(basis, commutator, rcond=None)[0]
+    return out
+
+
+@law
+@given(forests(max_bodies=3))
+def test_the_connection_along_quasi_velocities(robot: pp.Robot) -> None:
+    """It is the only one that is compatible with the metric and has no torsion."""
+    s = State(robot)
+    first, mass = pp.christoffel(robot, s.q), pp.mass_matrix(robot, s.q)
+    dM = pp.mass_matrix_derivative(robot, s.q)
+    close((first + first.swapaxes(1, 2)).transpose(1, 2, 0), dM, 1e-12)
+    close(first - first.swapaxes(0, 1), brackets(robot) @ mass, 1e-12)
+    if not any(any(h.armature) for h in robot.hinges if h.kind.name in QUASI):
+        close(np.einsum("ijl,i,j->l", first, s.v, s.v), pp.bias_force(still(robot), s.q, s.v))
+
+
+def ball(kind: str) -> pp.Robot:
+    """A body with unequal moments of inertia on a spherical joint, or on three revolute ones."""
+    builder = pp.Builder(kind, gravity=(0, 0, 0))
+    solid: dict[str, Any] = {"mass": 1.3, "com": (0.2, -0.1, 0.4), "inertia": (0.3, 0.4, 0.5)}
+    if kind == "spherical":
+        return builder.body("body", **solid).hinge("ball", "spherical", "world", "body").build()
+    parent = "world"
+    for name, axis in (("z", (0, 0, 1)), ("y", (0, 1, 0)), ("x", (1, 0, 0))):
+        builder.body(name, **(solid if name == "x" else {"mass": 0.0}))
+        builder.hinge(name, "revolute", parent, name, axis=axis)
+        parent = name
+    return builder.build()
+
+
+def test_curvature_is_a_tensor() -> None:
+    """Along quasi-velocities it is that along coordinates, with β = A q̇ in every axis."""
+    angles, quasi = ball("angles"), ball("spherical")
+    q = np.array([0.4, -0.7, 0.9])
+    J = pp.jacobian(angles, q, "x")[:3]  # angular velocity in the frame of the body
+    R = pp.frame_pose(angles, q, "x")[:3, :3]
+    w = np.sqrt(1.0 + np.trace(R)) / 2.0
+    turn = np.array([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]]) / (4.0 * w)
+    found = pp.curvature(quasi, np.concatenate([[w], turn]))
+    close(np.einsum("abcd,ah,bi,cj,dk->hijk", found, J, J, J, J), pp.curvature(angles, q), 1e-12)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "llvm"])
+def test_more_freedoms_than_are_unrolled(backend: Any) -> None:
+    """Loops in the graph; along a direction 𝓜 changes by C + C*."""
+    options: Any = {"kinds": ("spherical", "revolute", "planar"), "massless": False}
+    robot = random_forest(7, 13, **options)
+    zero = {f"armature:{h.name}": np.zeros(h.kind.nv) for h in robot.hinges}
+    robot = robot.with_parameters(zero)
+    assert 20 < robot.nv < 40
+    s = State(robot, (2,))
+    dM = pp.mass_matrix_derivative.compile(robot, backend=backend)
+    C = pp.coriolis_matrix(robot, s.q, s.v)
+    close(np.einsum("bijk,bk->bij", dM(s.q), s.v), C + np.swapaxes(C, 1, 2), 1e-10)
+    assert dM.graph.size < 2 * robot.nv**3
+    first = pp.christoffel.compile(robot, backend=backend)(s.q)
+    close((first + first.swapaxes(2, 3)).transpose(0, 2, 3, 1), dM(s.q), 1e-10)
+    close(
+        np.einsum("bijl,bi,bj->bl", first, s.v, s.v), pp.bias_force(still(robot), s.q, s.v), 1e-10
+    )
+    second = pp.christoffel.compile(robot, kind="second", backend=backend)(s.q)
+    mass = pp.mass_matrix(robot, s.q)
+    close(second @ mass[:, None], first, 1e-13 * np.linalg.cond(mass).max())
+
+
+def test_curvature_of_more_freedoms_than_are_unrolled() -> None:
+    robot = pp.robots.chain(9)
+    q, _ = robot.random_state(3, (2,))
+    kernel = pp.curvature.compile(robot)
+    R = kernel(q)
+    assert kernel.graph.size < 4 * 9**4
+    close(R[0], riemann(metric(robot), q[0]), 1e-6)
+    close(R[1], riemann(metric(robot), q[1]), 1e-6)
+    assert not pp.globally_diagonalizable(robot, 4).flat
 
 
 def test_kinds_that_are_none_are_refused() -> None:

@@ -98,6 +98,18 @@ def test_a_workspace_is_shared_by_rows_that_follow_each_other() -> None:
     np.testing.assert_allclose(emulated.run(graph, inputs)[0], expected[0], atol=1e-12)
 
 
+@emulator
+@pytest.mark.parametrize("program", [pp.mass_matrix, pp.mass_matrix_inverse, pp.christoffel])
+def test_matrices_by_loops(program: Any) -> None:
+    """Loops over copies of paths, and loops that read the memory of others."""
+    graph = program.graph(pp.robots.chain(4, kind="spherical"), unroll=False)
+    rng = np.random.default_rng(0)
+    inputs = [rng.normal(size=(33, size)) for _, size in graph.inputs]
+    expected = [np.empty((33, len(nodes))) for _, nodes in graph.outputs]
+    interpret.run(graph, inputs, expected)
+    np.testing.assert_allclose(emulated.run(graph, inputs)[0], expected[0], rtol=1e-9, atol=1e-11)
+
+
 @pytest.fixture(scope="module")
 def backend(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """What stands in for CuPy."""

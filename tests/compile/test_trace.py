@@ -260,6 +260,23 @@ def test_rows_gathered_from_several_arrays() -> None:
     check(function, np.arange(6.0) / 3, Y)
 
 
+def test_rows_from_the_memory_of_a_loop_and_of_numbers() -> None:
+    """A round reads them where they are: nothing is packed but what was computed in between."""
+
+    def function(x: Any) -> Any:
+        _, squares = pp.repeat(4, lambda c, k: (c + x, c * c), x)
+        rows = np.concatenate([squares, squares[::-1], np.arange(8.0).reshape(4, 2)], axis=1)
+        rows[1, 0] = 0.5
+        rows[:, 1] = 3.0 * np.asarray(rows[:, 1])
+        last, sums = pp.repeat(4, lambda c, row: (c * row[0] + row[4], row @ row[::-1]), x[0], rows)
+        return np.concatenate([np.reshape(last, 1), np.asarray(sums).reshape(-1)])
+
+    check(function, X[:2])
+    graph, _ = traced(function, 2)
+    (packed,) = (node.args for node in graph.nodes if node.op == "pack")
+    assert len(packed) == 8  # the first two columns: with a number, and multiplied
+
+
 def test_repeat_refuses_a_carry_that_changes_shape() -> None:
     with pytest.raises(ValueError, match="carry has shapes"):
         traced(lambda x: pp.repeat(2, lambda c, k: (np.zeros(3), c), x)[0], 2)
@@ -276,8 +293,8 @@ def test_a_trace_leaves_no_garbage(monkeypatch: pytest.MonkeyPatch) -> None:
     """The nodes of a trace, hundreds of thousands, are freed without the garbage collector."""
     tracers: list[weakref.ref[Tracer]] = []
 
-    def noted() -> Tracer:
-        tracer = Tracer()
+    def noted(**how: Any) -> Tracer:
+        tracer = Tracer(**how)
         tracers.append(weakref.ref(tracer))
         return tracer
 

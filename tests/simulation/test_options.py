@@ -9,11 +9,12 @@ from collections.abc import Callable
 from dataclasses import fields
 from typing import Any, get_args, get_type_hints
 
+import numpy as np
 import pytest
 
 import phipsi as pp
 from phipsi.scenarios.schema import Simulation
-from phipsi.simulation import ADAPTIVE, COORDINATES, METHODS
+from phipsi.simulation import ADAPTIVE, COORDINATES, METHODS, simulator
 from phipsi.simulation.adaptive import AdaptiveMethod
 from phipsi.simulation.coordinates import CoordinatesName
 from phipsi.simulation.methods import FixedStepMethod
@@ -60,7 +61,7 @@ def test_unknown_keywords_are_those_of_the_function(function: Callable[..., Any]
 
 def test_scenarios_have_the_same_options_and_defaults():
     rows = {f.name: f for f in fields(Simulation)}
-    assert set(rows) - {"where", "external"} == set(SHARED) - {"closures", "sequences"}
+    assert set(rows) - {"where", "external"} == set(SHARED) - {"closures", "sequences", "unroll"}
     for name in set(rows) & set(SHARED):
         assert rows[name].default == SHARED[name].default
     loops = (pp.Loop("a", "b"),)
@@ -79,3 +80,39 @@ def test_they_work_without_docstrings():
     script = "import phipsi as pp; print(pp.simulate.__doc__, 'dt' in pp.motion.__annotations__)"
     ran = subprocess.run([sys.executable, "-OO", "-c", script], capture_output=True, text=True)
     assert ran.stdout == "None True\n", ran.stderr
+
+
+@pytest.mark.parametrize("unroll", [True, False])
+def test_unroll_says_how_the_kernels_of_a_motion_are_traced(
+    unroll: bool, monkeypatch: pytest.MonkeyPatch
+):
+    robot = pp.robots.chain(4)
+    graph = pp.motion(duration=0.2, dt=0.1, unroll=unroll).graph(robot)
+    (steps,) = (node.value for node in graph.nodes if node.op == "loop")
+    inner = [node.value for case in steps.cases for node in case.body.nodes if node.op == "loop"]
+    assert {loop.count for loop in inner} == (set() if unroll else {4})
+
+    asked: list[bool | None] = []
+    for name in ("advance", "observe", "solve"):
+        function = getattr(simulator, name)
+
+        def noted(*args: Any, function: Any = function, **kwargs: Any) -> Any:
+            loop = kwargs.get("loop") or args[1]
+            asked.append(loop.unroll)
+            return function(*args, **kwargs)
+
+        monkeypatch.setattr(simulator, name, noted)
+    q0 = [0.1, 0.2, 0.3, 0.4]
+    how: dict[str, Any] = {"duration": 0.1, "dt": 0.01, "unroll": unroll}
+    expected = pp.simulate(robot, q0, duration=0.1, dt=0.01).q
+    asked.clear()
+    moved = pp.simulate(robot, q0, **how), pp.rollout(robot, q0, **how)
+    for motion in (*moved, pp.simulate(robot, q0, method="dop853", **how)):
+        np.testing.assert_allclose(motion.q, expected, atol=1e-6)
+    np.testing.assert_allclose(moved[0].q, moved[1].q, atol=1e-12)
+    assert len(asked) == 5 and set(asked) == {unroll}
+
+
+def test_unroll_is_a_truth_value():
+    with pytest.raises(TypeError, match="unroll is 'yes', needs True, False or None"):
+        pp.simulate(pp.robots.double_pendulum(), [0.0, 0.0], duration=1.0, unroll="yes")  # type: ignore[arg-type]

@@ -308,6 +308,107 @@ def test_which_form_is_taken() -> None:
     )
 
 
+def four_bars(n: int) -> tuple[pp.Robot, list[pp.Loop]]:
+    """n four-bars in a row, rods of 1 m and 1 kg (IFToMM A02): 2n + 1 bodies and n loops."""
+    builder = pp.Builder("four_bars")
+    loops: list[pp.Loop] = []
+    for i in range(n + 1):
+        builder.body(f"crank{i}", mass=1.0, com=(0, 0, 0.5), inertia=(1 / 12, 1 / 12, 0))
+        builder.hinge(
+            f"crank{i}", "revolute", "world", f"crank{i}", position=(i, 0, 0), axis=(0, 1, 0)
+        )
+        builder.frame(f"end{i}", f"crank{i}", position=(0, 0, 1))
+    for i in range(n):
+        builder.body(f"bar{i}", mass=1.0, com=(0.5, 0, 0), inertia=(0, 1 / 12, 1 / 12))
+        builder.hinge(
+            f"bar{i}", "revolute", f"crank{i}", f"bar{i}", position=(0, 0, 1), axis=(0, 1, 0)
+        )
+        builder.frame(f"tip{i}", f"bar{i}", position=(1, 0, 0))
+        loops.append(pp.Loop(f"tip{i}", f"end{i + 1}", free=np.eye(6)[:, [3, 5]]))
+    return builder.build(), loops
+
+
+@pytest.mark.parametrize("bodies", [63, 65, 81])
+def test_closures_of_many_bodies_cost_what_those_of_few_do(bodies: int) -> None:
+    """L has few entries that are not zero, which loops do not know: they are not taken."""
+    robot, loops = four_bars(bodies // 2)
+    graph = pp.closed_chain_dynamics.graph(robot, loops=loops)
+    assert robot.nb == bodies
+    assert graph.size < 150 * bodies and graph.operations < 140 * bodies
+
+
+def test_forty_four_bars_turn_as_one() -> None:
+    """All cranks turn alike, and the couplers do not turn: at an angle a of the cranks
+    ((n + 1)/3 + n) m l² ä = ((n + 1)/2 + n) m g l sin a."""
+    n = 40
+    robot, loops = four_bars(n)
+    cranks = robot.mask(*(h.name for h in robot.hinges if h.name.startswith("crank")))
+    q, v = np.where(cranks, 0.3, -0.3), np.where(cranks, 1.0, -1.0)
+    turn = ((n + 1) / 2 + n) * 9.81 * np.sin(0.3) / ((n + 1) / 3 + n)
+    for backend in ("numpy", "llvm"):
+        kernel = pp.closed_chain_dynamics.compile(robot, loops=loops, backend=backend)
+        close(kernel(q, v, 0.0 * v).qdd, np.where(cranks, turn, -turn), 1e-9)
+
+
+MATRICES = ("mass_matrix", "mass_matrix_inverse", "active_mass_matrix", "coupling",
+            "passive_mass_inverse", "disturbance_jacobian", "regressor")  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MATRICES)
+def test_code_of_joint_space_matrices(name: str) -> None:
+    """It does not grow with the robot, but for the places of the entries."""
+    program = PROGRAMS[name]
+    graphs = [program.graph(pp.robots.chain(n), unroll=False) for n in (20, 40)]
+    assert inside(graphs[0]) == inside(graphs[1])
+    entries = [len(nodes) for graph in graphs for _, nodes in graph.outputs]
+    assert len(graphs[1].nodes) - len(graphs[0].nodes) < 1.1 * (entries[1] - entries[0])
+
+
+def branched(n: int) -> pp.Robot:
+    """Two chains of spherical and revolute hinges on a free base, and an arm beside them."""
+    builder = pp.Builder("branched").body("base", mass=3.0, inertia=(1, 2, 2.5))
+    builder.hinge("base", "free", "world", "base")
+    for side in "ab":
+        on = "base"
+        for i in range(n):
+            builder.body(f"{side}{i}", mass=1.0, com=(0.1, 0.2, 0.3), inertia=(0.1, 0.2, 0.25))
+            kind, axis = ("spherical", None) if i % 3 == 0 else ("revolute", (0, 0.6, 0.8))
+            builder.hinge(
+                f"{side}{i}", kind, on, f"{side}{i}",
+                position=(0.5, 0, 0.1), axis=axis, armature=0.01 * (i + 1),
+            )  # fmt: skip
+            on = f"{side}{i}"
+    return builder.build()
+
+
+@pytest.mark.parametrize("backend", ["numpy", "llvm"])
+def test_matrices_of_many_freedoms(backend: Any) -> None:
+    """𝓜 by products with unit vectors, which are O(N); its inverse and its parts by NumPy."""
+    robot = branched(36)
+    n, active = robot.nv, np.arange(robot.nv) % 3 > 0
+    assert robot.nb > 64 and n > 100
+    q, _ = robot.random_state(1, (2,))
+    graphs = [PROGRAMS[name].compile(robot, backend=backend) for name in MATRICES[:6]]
+    assert all(graph.graph.size < 6 * n * n for graph in graphs)
+    mass = np.moveaxis(pp.mass_matrix_product(robot, q[:, None], np.eye(n)), 1, 2)
+    found = [kernel(q) if i < 2 else kernel(q, active * 1.0) for i, kernel in enumerate(graphs)]
+    close(found[0], mass, 1e-12)
+    assert (found[0] == found[0].swapaxes(1, 2)).all()
+    accuracy = 1e-13 * np.linalg.cond(mass).max()
+    close(found[1], np.linalg.inv(mass), accuracy)
+    a, p = np.flatnonzero(active), np.flatnonzero(~active)
+    for M, inverse, S_aa, S_ap, S_pp, J in zip(mass, *found[1:], strict=True):
+        assert (inverse == inverse.T).all() and (S_aa == S_aa.T).all()
+        solved = np.linalg.solve(M[np.ix_(p, p)], M[np.ix_(p, a)])
+        close(S_aa[np.ix_(a, a)], M[np.ix_(a, a)] - M[np.ix_(a, p)] @ solved, accuracy)
+        close(S_ap[np.ix_(a, p)], solved.T, accuracy)
+        close(S_pp[np.ix_(p, p)], np.linalg.inv(M[np.ix_(p, p)]), accuracy)
+        close(J[np.ix_(p, a)], -solved, accuracy)
+        for matrix, rows, columns in ((S_aa, a, a), (S_ap, a, p), (S_pp, p, p), (J, p, a)):
+            matrix[np.ix_(rows, columns)] = 0.0
+            assert not matrix.any()
+
+
 def hanging(n: int) -> tuple[pp.Robot, np.ndarray, np.ndarray, np.ndarray]:
     """A chain that hangs almost straight and hardly moves, and forces."""
     rng, robot = np.random.default_rng(n), pp.robots.chain(n)

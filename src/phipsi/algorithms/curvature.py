@@ -9,20 +9,32 @@ The product of two such fields is Q_ij,hk = Σ tr(N_ij Π N_hk*), Π the moments
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache, reduce
 from itertools import combinations_with_replacement
-from typing import Annotated, Any, Literal, NamedTuple, get_args
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar, get_args
 
 import numpy as np
 
 from phipsi.algorithms.mass_matrix import mass_matrix
-from phipsi.compile import linalg, repeat
+from phipsi.compile import lift, linalg, repeat
 from phipsi.model import ModelError, Robot
 from phipsi.operators.algebra.local_action import hinge_map_rate
 from phipsi.programs import program
-from phipsi.spatial import ForceBasis, HingeMap, Motion, MotionBasis, Pivot, SingularError
+from phipsi.spatial import Motion, Pivot, SingularError
 from phipsi.spatial import rotation as rot
-from phipsi.sweeps import Children, Forest, Record, blocks, forest, inward, local, outward, total
+from phipsi.sweeps import (
+    Children,
+    Forest,
+    Record,
+    blocks,
+    forest,
+    inward,
+    local,
+    looped,
+    may_loop,
+    outward,
+)
 from phipsi.typing import (
     Array,
     Configuration,
@@ -33,9 +45,12 @@ from phipsi.typing import (
     Scalar,
 )
 
-MOST = {3: 20, 4: 8}
-"""For arrays with three and four axes of length nv the largest nv that is traced; compilation then
-takes about 20 s."""
+Y = TypeVar("Y", bound=Array | tuple[Array, ...])
+
+UNROLLED = {3: 20, 4: 8}
+"""For arrays with three and four axes of length nv the largest nv that is traced without loops."""
+MOST = {3: 64, 4: 20}
+"""The largest nv that is traced at all: every entry has a place in the graph."""
 FLAT, TINY = 1e-9, 1e-300
 """A curvature counts as zero if it is at most FLAT times the terms whose difference it is; TINY
 prevents a division by zero."""
@@ -48,51 +63,51 @@ CHRISTOFFEL_KINDS: tuple[ChristoffelKind, ...] = get_args(ChristoffelKind)
 # ---- sensitivities ------------------------------------------------------------------------------
 
 
-def jacobians(robot: Robot, q: ConfigurationLike) -> Forest:
-    """The bodies with J, their motions by unit rates of all freedoms, and J⁺, those of the inboard
-    side of their hinges: nv motions each, in the frame of the body."""
-    x = forest(robot, q)
-    names = [f"t{i}" for i in range(robot.nv)]
-    for name, unit in zip(names, np.eye(robot.nv), strict=True):
-
-        def rigid(k: Record, parent: Record, name: str = name) -> dict[str, Any]:
-            """t⁺ = φ*t_p,  t = t⁺ + H*e"""
-            plus = k.phi.T @ getattr(parent, name)
-            return {f"{name}_plus": plus, name: plus + k.H.T @ k.unit}
-
-        x = outward(rigid, x.given(unit=unit), **{name: Motion.zero()})
-
-    def together(k: Record) -> dict[str, Any]:
-        """J = φ*H*,  J⁺ = φ̃*H*"""
-        J = MotionBasis(tuple(getattr(k, name) for name in names))
-        return {"J": J, "J_plus": MotionBasis(tuple(getattr(k, f"{name}_plus") for name in names))}
-
-    return local(together, x)
+def over(robot: Robot, axes: int, function: Callable[[Any], Y], rows: Array) -> Y:
+    """function(row) of all rows, stacked: a loop if so many axes of length nv are long."""
+    n = robot.nv
+    if looped(robot) or not n or (n > UNROLLED[axes] and may_loop()):
+        return repeat(len(rows), lambda none, row: (none, function(row)), np.zeros(0), rows)[1]
+    found: list[Any] = [function(row) for row in rows]
+    if isinstance(found[0], tuple):
+        parts: Any = tuple(np.stack(part) for part in zip(*found, strict=True))
+        return parts
+    stacked: Any = np.stack(found)
+    return stacked
 
 
-def hinge_forces(k: Record, children: Children) -> dict[str, Any]:
-    """F = MJ + Σ φF = φMφ*H*"""
-    return {"F": children.sum(lambda c: c.phi @ c.F, k.M @ k.J)}
+def rigid(k: Record, parent: Record) -> dict[str, Any]:
+    """t⁺ = φ*t_p,  t = t⁺ + H*e: the motions of a unit rate e"""
+    plus = k.phi.T @ parent.t
+    return {"t_plus": plus, "t": plus + k.H.T @ k.unit}
 
 
-def hinge_derivatives(k: Record) -> dict[str, Any]:
-    """J⁺*H̃F, and (∂H)F in the rows of the hinge, for each of its freedoms"""
-    turned = [ForceBasis(tuple(map(h.cross_force, k.F.columns))) for h in k.H.T.columns]
-    rates = [hinge_map_rate(k, unit) for unit in np.eye(len(k.A))]
-    return {
-        "outer": [HingeMap(k.J_plus) @ F for F in turned],
-        "own": [HingeMap(H_dot) @ k.F for H_dot in rates],
-    }
+def hinge_force(k: Record, children: Children) -> dict[str, Any]:
+    """F = Mt + Σ φF = φMφ*H*e"""
+    return {"F": children.sum(lambda c: c.phi @ c.F, k.M @ k.t)}
+
+
+def hinge_derivative(k: Record) -> dict[str, Any]:
+    """W = ∂(H*)e − H̃t⁺, for each freedom of the hinge"""
+    rates = (hinge_map_rate(k, unit) @ k.unit for unit in np.eye(len(k.A)))
+    both = zip(rates, k.H.T.columns, strict=True)
+    return {"W": [rate - h.cross(k.t_plus) for rate, h in both]}
+
+
+def unit_motion(robot: Robot, q: ConfigurationLike, unit: Array) -> Forest:
+    """The bodies with their motions t by the unit rate of one freedom."""
+    return outward(rigid, forest(robot, q, unit=unit), t=Motion.zero())
 
 
 @program(joint_space=True)
 def mass_matrix_derivative(robot: Robot, q: ConfigurationLike) -> Annotated[Array, "nv nv nv"]:
     """The derivatives of 𝓜 by all freedoms: Z + Z*, Z = Hφ̃H̃φMφ*H* + (∂H)φMφ*H* ([DL] Identity 6.3).
 
-    H̃ is crf(H*e) at the hinge that moves; the identity is extended to any hinge. Derivatives are
-    along coordinates if the joint velocities are their rates, else along quasi-velocities. A robot
-    may have at most 20 freedoms. For any number of freedoms the derivative along one direction w
-    is C + C* of `coriolis_matrix(robot, q, w)`. Cost O(N² · depth).
+    H̃ is crf(H*e) at the hinge that moves; the identity is extended to any hinge. With F = φMφ*H*
+    and W = ∂(H*) − ad(H*e)φ̃*H* at that hinge, Z = W*F. Derivatives are along coordinates if the
+    joint velocities are their rates, else along quasi-velocities. A robot may have at most 64
+    freedoms. For any number of freedoms the derivative along one direction w is C + C* of
+    `coriolis_matrix(robot, q, w)`. Cost O(N³).
 
     Parameters
     ----------
@@ -116,13 +131,25 @@ def mass_matrix_derivative(robot: Robot, q: ConfigurationLike) -> Annotated[Arra
     True
     """
     _check_size("mass_matrix_derivative", robot, 3)
-    x = local(hinge_derivatives, inward(hinge_forces, jacobians(robot, q)))
-    Z = np.full((robot.nv,) * 3, 0.0, object)
-    for hinge, _, outer in blocks(x, "outer"):
-        Z[:, :, hinge.v] = np.stack(outer, axis=2)
-    for hinge, _, own in blocks(x, "own"):
-        Z[hinge.v, :, hinge.v] = Z[hinge.v, :, hinge.v] + np.stack(own, axis=2)
-    return Z + Z.swapaxes(0, 1)
+    n = robot.nv
+
+    def forces(unit: Array) -> Array:
+        """W and F of the hinge of each freedom, (nv, 12)"""
+        x = local(hinge_derivative, inward(hinge_force, unit_motion(robot, q, unit)))
+        out = np.full((n, 12), 0.0, object)
+        for hinge, _, own in blocks(x, "W"):
+            out[hinge.v, :6] = [w.array for w in own]
+        for hinge, _, F in blocks(x, "F"):
+            out[hinge.v, 6:] = F.array
+        return out
+
+    def along(both: Array) -> Array:
+        """W*F + F*W for one freedom; W and F are (nv, 6)"""
+        W, F = both[:, :6], both[:, 6:]
+        return over(robot, 3, lambda row: F @ row[:6] + W @ row[6:], both)
+
+    both = over(robot, 3, forces, np.eye(n)).swapaxes(0, 1)
+    return np.moveaxis(over(robot, 3, along, both), 0, 2)
 
 
 def _check_size(what: str, robot: Robot, axes: int) -> None:
@@ -135,6 +162,18 @@ def _check_size(what: str, robot: Robot, axes: int) -> None:
         )
 
 
+def _check_armature(robot: Robot) -> None:
+    """Raise if a quasi-velocity has armature, which no points carry."""
+    armature = robot.joint_data("armature")
+    for i in np.flatnonzero(robot.rates < 0).tolist():
+        if not (isinstance(armature[i], float) and armature[i] == 0.0):
+            h = robot.hinge_of(i)
+            raise ModelError(
+                f"curvature of robot {robot.name!r}: joint {h.name!r} ({h.kind.name}) has "
+                "armature; replace it by joints with one freedom each"
+            )
+
+
 def _check_coordinates(what: str, robot: Robot) -> None:
     """Raise if joint velocities are not the rates of coordinates."""
     for i in np.flatnonzero(robot.rates < 0)[:1]:
@@ -145,6 +184,26 @@ def _check_coordinates(what: str, robot: Robot) -> None:
         )
 
 
+def brackets(k: Record) -> dict[str, Any]:
+    """c of the hinge, Σ c_ij^s H*_s = ad(H*_i) H*_j: the motions of a group move with the body;
+    zero for rates of coordinates"""
+    H = np.array([h.array for h in k.H.T.columns], object)
+    c = np.zeros((len(H),) * 3, object)
+    if k.hinge.kind.group:
+        gram = Pivot(H @ H.T)
+        for i, j in np.ndindex(c.shape[:2]):
+            c[i, j] = gram.solve(H @ k.H.T.columns[i].cross(k.H.T.columns[j]).array)
+    return {"c": c}
+
+
+def structure_constants(robot: Robot, q: ConfigurationLike) -> Annotated[Array, "nv nv nv"]:
+    """c_ij^s of the Lie brackets [e_i, e_j] = Σ c_ij^s e_s of the freedoms, axes i, j, s."""
+    out = np.full((robot.nv,) * 3, 0.0, object)
+    for hinge, _, c in blocks(local(brackets, forest(robot, q)), "c"):
+        out[hinge.v, hinge.v, hinge.v] = c
+    return out
+
+
 @program(joint_space=True)
 def christoffel(
     robot: Robot, q: ConfigurationLike, *, kind: ChristoffelKind = "first"
@@ -153,13 +212,16 @@ def christoffel(
 
         [ij, l] = ½(∂_i𝓜_jl + ∂_j𝓜_il − ∂_l𝓜_ij),    {l, ij} = Σ 𝓜⁻¹_ls [ij, s]
 
-    The velocity part of the bias force is C_l = Σ [ij, l] β_i β_j. Joint velocities must be rates
-    of coordinates: no spherical, planar or free joints. Cost O(N³).
+    The velocity part of the bias force is C_l = Σ [ij, l] β_i β_j. Along quasi-velocities, those of
+    spherical, planar and free joints, the symbols are the coefficients ⟨∇_i e_j, e_l⟩ of the same
+    connection, which have the terms ½(c_ij^s 𝓜_sl − c_jl^s 𝓜_si + c_li^s 𝓜_sj) besides (Koszul);
+    [e_i, e_j] = Σ c_ij^s e_s is the Lie bracket, and they are not symmetric in i and j. The bias
+    force has no such terms of the armature of these joints. Cost O(N³), for the second kind O(N⁴).
 
     Parameters
     ----------
     robot
-        The robot, with at most 20 freedoms.
+        The robot, with at most 64 freedoms.
     q : (…, nq)
         Configuration.
     kind : "first" or "second"
@@ -170,11 +232,6 @@ def christoffel(
     (…, nv, nv, nv)
         The symbols, axes i, j, l.
 
-    Raises
-    ------
-    ModelError
-        If joint velocities are not rates of coordinates.
-
     Examples
     --------
     >>> import numpy as np, phipsi as pp
@@ -184,17 +241,34 @@ def christoffel(
     >>> np.allclose(C, pp.coriolis_product(robot, q, v, v))
     True
     """
-    _check_coordinates("christoffel", robot)
     if kind not in CHRISTOFFEL_KINDS:
         raise ValueError(f"kind {kind!r} is not one of first, second")
-    dM = np.asarray(mass_matrix_derivative(robot, q))
-    first = 0.5 * (dM.transpose(2, 0, 1) + dM.transpose(0, 2, 1) - dM)
-    if kind == "first":
-        return first
-    pivot = Pivot(np.asarray(mass_matrix(robot, q)))
-    for row in np.ndindex(first.shape[:2]):
-        first[row] = pivot.solve(first[row])
-    return first
+    _check_size("christoffel", robot, 3)
+    n = robot.nv
+    dM, M = np.asarray(mass_matrix_derivative(robot, q)), np.asarray(mass_matrix(robot, q))
+    c = structure_constants(robot, q)
+    pivot = Pivot(M) if kind == "second" else None
+
+    quasi = robot.rates.min(initial=0) < 0
+
+    def along(given: Array) -> Array:
+        """[ij, l] of one i, axes j, l"""
+        d_i, dM_i, c_i, M_i = (given[:, k * n : (k + 1) * n] for k in range(4))
+
+        def symbols(row: Array) -> Array:
+            """[ij, l] of one j"""
+            d_ij, dM_ij, dM_ji = np.split(row[: 3 * n], 3)
+            first = d_ij + dM_ji - dM_ij
+            if quasi:
+                c_ij, M_j, c_j = row[3 * n : 4 * n], row[4 * n : 5 * n], row[5 * n :].reshape(n, n)
+                first = first + c_ij @ M - c_i @ M_j - c_j @ M_i[:, 0]
+            return 0.5 * first if pivot is None else pivot.solve(0.5 * first)
+
+        parts = (d_i, dM_i, dM_i.T, *((c_i, M, c.reshape(n, -1)) if quasi else ()))
+        return over(robot, 3, symbols, np.concatenate(parts, axis=1))
+
+    parts = (dM.transpose(2, 0, 1), dM, *((c, M[:, :, None]) if quasi else ()))
+    return over(robot, 3, along, np.concatenate(parts, axis=2))
 
 
 # ---- curvature ----------------------------------------------------------------------------------
@@ -209,71 +283,107 @@ Tensor = Annotated[Array, "nv nv nv nv"]
 """An array with four axes of length nv."""
 
 
-def second_products(k: Record) -> dict[str, Any]:
-    """Q = tr(NΠN*) for all pairs of fields N_ij = t̂_i t̂_j, i ≤ j: S = ω~_i ω~_j, a = ω_i × v_j"""
-    t, M = k.J.columns, k.M
-    moments = np.block([[M.pseudo, M.moment[:, None]], [M.moment, M.mass]])
-    fields: list[Array] = []
-    for i, j in _pairs(len(t)):
-        spin = rot.skew(t[i].angular)
-        S, a = spin @ rot.skew(t[j].angular), spin @ t[j].linear
-        fields.append(np.concatenate([S, a[:, None]], axis=1))
-    n = len(fields)
-    Q = np.full((n, n), 0.0, object)
-    for row in range(n):
-        weighted = fields[row] @ moments
-        for column in range(row + 1):
-            Q[row, column] = Q[column, row] = (weighted * fields[column]).sum()
-    return {"Q": Q}
+def moments(k: Record) -> dict[str, Any]:
+    """Π, the moments of the mass of a body, (4, 4)"""
+    return {"moments": np.block([[k.M.pseudo, k.M.moment[:, None]], [k.M.moment, k.M.mass]])}
 
 
-def second_forms(robot: Robot, q: ConfigurationLike) -> tuple[Tensor, Tensor]:
-    """B_ij,hk = Q_ij,hk − [ij, l] 𝓜⁻¹_lm [hk, m], the products of the normal parts of second
-    derivatives (the second fundamental forms), and Q."""
-    _check_coordinates("curvature", robot)
+def velocities(t: Array) -> Array:
+    """t̂ = [ω~, v], (3, 4), of a motion (6,): the field of velocities of a body"""
+    return np.concatenate([rot.skew(t[:3]), t[3:, None]], axis=1)
+
+
+def second_derivatives(t: Array, other: Array) -> Array:
+    """N = t̂ t̂', (3, 4), of motions (6,) of a body: ω~ [ω'~, v']"""
+    return rot.skew(t[:3]) @ velocities(other)
+
+
+def over_second_forms(
+    robot: Robot, q: ConfigurationLike, function: Callable[[Array, Array, Array], Array]
+) -> Array:
+    """function(B_ik,hj, |N_ik|, |N_hj|) of all h and i, stacked; B (nv, nv) has axes k, j.
+
+    B_ij,hk = Q_ij,hk − [ij, l] 𝓜⁻¹_lm [hk, m] are the products of the normal parts of second
+    derivatives (the second fundamental forms), |N|² = Q_ij,ij, and [ij, l] = Σ tr(N_ij Π t̂_l*).
+    """
     _check_size("curvature", robot, 4)
-    n, pairs = robot.nv, _pairs(robot.nv)
-    zero = np.full((len(pairs), len(pairs)), 0.0, object)
-    Q = total(local(second_products, jacobians(robot, q)), "Q", zero)
-    first = np.asarray(christoffel(robot, q))
+    _check_armature(robot)
+    n, nb, pairs = robot.nv, robot.nb, _pairs(robot.nv)
+    size = 12 * nb
+    Pi = [x for _, _, x in blocks(local(moments, forest(robot, q)), "moments")]
+    pivot = Pivot(np.asarray(mass_matrix(robot, q)))
+
+    def motions(unit: Array) -> Array:
+        """t of all bodies, by the unit rate of one freedom"""
+        x = unit_motion(robot, q, unit)
+        return np.array([t.array for _, _, t in blocks(x, "t")], object).reshape(-1)
+
+    J = over(robot, 4, motions, np.eye(n)).reshape(n, nb, 6)
+    t_hat = np.array([[velocities(t) for t in own] for own in J], object).reshape(n, size)
+
+    def factors(row: Array) -> Array:
+        """U and V, the products of which are B_ij,hk = U_ij V_hk; and |N|"""
+        t, other = row.reshape(2, nb, 6)
+        N = [second_derivatives(*both) for both in zip(t, other, strict=True)]
+        U = np.array(N, object).reshape(-1)
+        V = np.array([x @ Pi_k for x, Pi_k in zip(N, Pi, strict=True)], object).reshape(-1)
+        symbols, norm = t_hat @ V, lift(np.sqrt(U @ V)).reshape(1)
+        return np.concatenate([U, symbols, V, -pivot.solve(symbols), norm])
+
+    rows = np.array([(J[i], J[j]) for i, j in pairs], object).reshape(len(pairs), size)
+    UV = over(robot, 4, factors, rows)
     place = np.zeros((n, n), int)
-    symbols = np.full((n, len(pairs)), 0.0, object)
     for number, (i, j) in enumerate(pairs):
         place[i, j] = place[j, i] = number
-        symbols[:, number] = first[i, j]
-    tangential = Pivot(np.asarray(mass_matrix(robot, q))).congruence(symbols)
-    every, shape = np.ix_(place.ravel(), place.ravel()), (n,) * 4
-    return (Q - tangential)[every].reshape(shape), Q[every].reshape(shape)
+    U, V, norms = UV[:, : size + n], UV[:, size + n : -1], UV[:, -1]
+
+    def form(row: Array) -> Array:
+        """The function for one h and i"""
+        U_i, V_h = row[:, : size + n], row[:, size + n : -2]
+        B = over(robot, 4, lambda u: V_h @ u, U_i)
+        return function(B, row[:, -2], row[:, -1])
+
+    def given(h: int, i: int) -> Array:
+        sizes = norms[place[i], None], norms[place[h], None]
+        return np.concatenate([U[place[i]], V[place[h]], *sizes], axis=1)
+
+    every = [given(h, i) for h, i in np.ndindex(n, n)]
+    found = over(robot, 4, form, np.array(every, object).reshape(n * n, n, 2 * (size + n) + 2))
+    return found.reshape(n, n, *found.shape[1:])
 
 
 @program(joint_space=True)
 def curvature(robot: Robot, q: ConfigurationLike) -> Tensor:
     """The curvature tensor of the mass matrix, R_hijk = B_ik,hj − B_ij,hk ([DL] Lemma 2.2).
 
-    B are the products of second fundamental forms. The tensor is also
+    B are the products of second fundamental forms. Along coordinates the tensor is also
 
         ½(∂_i∂_j𝓜_hk + ∂_h∂_k𝓜_ij − ∂_i∂_k𝓜_hj − ∂_h∂_j𝓜_ik) + {l, ij}[hk, l] − {l, ik}[hj, l]
 
     It is zero where coordinates exist in which the mass matrix is the identity, and has
-    nv²(nv² − 1)/12 independent entries. Joint velocities must be rates of coordinates: no
-    spherical, planar or free joints. Cost O(N⁵).
+    nv²(nv² − 1)/12 independent entries. Cost O(N⁵).
 
     Parameters
     ----------
     robot
-        The robot, with at most 8 freedoms.
+        The robot, with at most 20 freedoms.
     q : (…, nq)
         Configuration.
 
     Returns
     -------
     (…, nv, nv, nv, nv)
-        The tensor, axes h, i, j, k.
+        The tensor, axes h, i, j, k, along coordinates or quasi-velocities as the joint velocities.
 
     Raises
     ------
     ModelError
-        If joint velocities are not rates of coordinates.
+        If a spherical, planar or free joint has armature.
+
+    Raises
+    ------
+    ModelError
+        If a spherical, planar or free joint has armature.
 
     Examples
     --------
@@ -282,26 +392,22 @@ def curvature(robot: Robot, q: ConfigurationLike) -> Tensor:
     >>> np.allclose(R, -R.swapaxes(0, 1)), np.allclose(R, 0.0)  # skew; curved
     (True, False)
     """
-    return _curvature_tensor(second_forms(robot, q)[0])
-
-
-def _curvature_tensor(B: Tensor) -> Tensor:
-    """R_hijk = B_ik,hj − B_ij,hk"""
-    return B.transpose(2, 0, 3, 1) - B.transpose(2, 0, 1, 3)
+    return over_second_forms(robot, q, lambda B, one, other: B.T - B)
 
 
 @program
 def relative_curvature(robot: Robot, q: ConfigurationLike) -> Scalar | float:
     """The largest entry of the curvature tensor, relative to the second derivatives in it."""
-    B, Q = second_forms(robot, q)
-    R, n = _curvature_tensor(B), range(robot.nv)
-    size = np.array([[np.sqrt(Q[i, j, i, j]) for j in n] for i in n], object).reshape(2 * (len(n),))
-    parts = (
-        np.abs(R[h, i, j, k]) / np.maximum(size[i, k] * size[h, j] + size[i, j] * size[h, k], TINY)
-        for h, i, j, k in np.ndindex(R.shape)
-        if h < i and j < k
-    )
-    return reduce(np.maximum, parts, 0.0)
+
+    def largest(B: Array, one: Array, other: Array) -> Array:
+        """max |R_hijk| / (|N_ik||N_hj| + |N_ij||N_hk|) over j and k"""
+        sizes = np.outer(one, other)
+        relative = np.abs(lift(B - B.T)) / np.maximum(lift(sizes + sizes.T), TINY)
+        return lift(reduce(np.maximum, relative.reshape(-1))).reshape(1)
+
+    if robot.nv == 0:
+        return 0.0
+    return reduce(np.maximum, over_second_forms(robot, q, largest).reshape(-1))
 
 
 class Diagonalizability(NamedTuple):
@@ -341,7 +447,7 @@ def globally_diagonalizable(
     Raises
     ------
     ModelError
-        If joint velocities are not rates of coordinates.
+        If a spherical, planar or free joint has armature.
 
     Examples
     --------
@@ -430,7 +536,7 @@ def diagonalizing_coordinates(
     Raises
     ------
     ModelError
-        If the mass matrix of the robot is curved.
+        If the mass matrix of the robot is curved, or joint velocities are not rates of coordinates.
     SingularError
         If the line to a single q passes near a configuration with a singular mass matrix.
 
@@ -444,6 +550,7 @@ def diagonalizing_coordinates(
     """
     if isinstance(steps, bool) or not isinstance(steps, int | np.integer) or steps < 1:
         raise ValueError(f"diagonalizing_coordinates: steps is {steps!r}, needs a whole number > 0")
+    _check_coordinates("diagonalizing_coordinates", robot)
     verdict = _verdict(robot)
     if not verdict.flat:
         raise ModelError(

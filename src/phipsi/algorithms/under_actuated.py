@@ -28,6 +28,7 @@ from phipsi.spatial import Force, Motion, MotionBasis, RigidMotion, armature_blo
 from phipsi.spatial import rotation as rot
 from phipsi.sweeps import (
     Children,
+    Entry,
     Forest,
     Record,
     columns,
@@ -498,13 +499,13 @@ def _answered(x: Forest) -> Forest:
 
 
 def split_mass_matrix(
-    robot: Robot, q: ConfigurationLike, active: MaskLike
-) -> tuple[JointMatrix, JointVector]:
-    """[[S_aa, S_ap], [S_ap*, −S_pp]] in the order of the freedoms, symmetric; and p, 1 where
-    passive, else 0."""
+    robot: Robot, q: ConfigurationLike, active: MaskLike, entry: Entry
+) -> JointMatrix:
+    """entry(p_i, p_j, S_ij) of S = [[S_aa, S_ap], [S_ap*, −S_pp]] in the order of the freedoms,
+    symmetric; p is 1 where passive, else 0."""
     mask = as_mask(robot, active)
     x = inward(passive_riccati, local(passive, forest(robot, q, active=mask)))
-    return reciprocal(_answered, common_ancestor_block, x), where(mask, 0.0, 1.0)
+    return reciprocal(_answered, common_ancestor_block, x, where(mask, 0.0, 1.0), entry)
 
 
 @program(joint_space=True)
@@ -535,8 +536,11 @@ def active_mass_matrix(robot: Robot, q: ConfigurationLike, active: MaskLike) -> 
     >>> np.allclose(S[0, 0], 1.0 / pp.mass_matrix_inverse(robot, [0.3, -0.5])[0, 0])
     True
     """
-    S, p = split_mass_matrix(robot, q, active)
-    return where(np.outer(1.0 - p, 1.0 - p), S, 0.0)
+
+    def entry(row: Array, column: Array, S: Array) -> Array:
+        return where((1.0 - row) * (1.0 - column), S, 0.0)
+
+    return split_mass_matrix(robot, q, active, entry)
 
 
 @program(joint_space=True)
@@ -568,8 +572,11 @@ def coupling(robot: Robot, q: ConfigurationLike, active: MaskLike) -> JointMatri
     >>> np.allclose(S[0, 1], M[0, 1] / M[1, 1])
     True
     """
-    S, p = split_mass_matrix(robot, q, active)
-    return where(np.outer(1.0 - p, p), S, 0.0)
+
+    def entry(row: Array, column: Array, S: Array) -> Array:
+        return where((1.0 - row) * column, S, 0.0)
+
+    return split_mass_matrix(robot, q, active, entry)
 
 
 @program(joint_space=True)
@@ -600,8 +607,11 @@ def passive_mass_inverse(robot: Robot, q: ConfigurationLike, active: MaskLike) -
     >>> np.allclose(S[1, 1], 1.0 / pp.mass_matrix(robot, [0.3, -0.5])[1, 1])
     True
     """
-    S, p = split_mass_matrix(robot, q, active)
-    return where(np.outer(p, p), -S, 0.0)
+
+    def entry(row: Array, column: Array, S: Array) -> Array:
+        return where(row * column, -S, 0.0)
+
+    return split_mass_matrix(robot, q, active, entry)
 
 
 @program(joint_space=True)
@@ -634,5 +644,8 @@ def disturbance_jacobian(robot: Robot, q: ConfigurationLike, active: MaskLike) -
     >>> np.allclose(J[1, 0], -M[1, 0] / M[1, 1])
     True
     """
-    S, p = split_mass_matrix(robot, q, active)
-    return where(np.outer(p, 1.0 - p), -S, 0.0)
+
+    def entry(row: Array, column: Array, S: Array) -> Array:
+        return where(row * (1.0 - column), -S, 0.0)
+
+    return split_mass_matrix(robot, q, active, entry)

@@ -132,6 +132,12 @@ class Graph:
         """Number of arithmetic operations of one evaluation."""
         return sum(self.count().values())
 
+    @property
+    def size(self) -> int:
+        """Number of nodes, with those in the bodies of loops: the size of the code."""
+        loops: list[LoopNode] = [node.value for node in self.nodes if node.op == "loop"]
+        return len(self.nodes) + sum(case.body.size for loop in loops for case in loop.cases)
+
     def lines(self) -> Iterator[str]:
         """The program as text, one instruction a line."""
         for i, node in enumerate(self.nodes):

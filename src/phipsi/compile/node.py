@@ -36,6 +36,10 @@ class TraceError(TypeError):
     """
 
 
+class TraceTooLarge(Exception):
+    """A trace has more nodes than its tracer was allowed."""
+
+
 Function = Callable[..., Any]
 """A function of NumPy that is not a ufunc."""
 
@@ -200,6 +204,8 @@ class Builder(ABC):
     """Name and size of each input of the graph."""
     unfinished: list[Callable[[], None]]
     """Functions to call before the graph is frozen."""
+    most: int | None
+    """The largest number of nodes, if there is one; the traces of loops have the same."""
 
     @abstractmethod
     def make(self, op: str, args: tuple[Node, ...] = (), value: Any = None) -> Node:

@@ -171,24 +171,58 @@ def _round(
 def _row(
     loop: LoopBuilder, case: CaseTracer, rows: Array | Sequence[Any], index: Array
 ) -> Node | Traced:
-    """The rows with the numbers index[round], read from the loop's table if they have numbers, else
-    from an array of the enclosing trace."""
+    """The rows with the numbers index[round]."""
     own = np.shape(rows)[1:]
-    width = prod(own)
-    if is_traced(rows):
-        with tracing(loop.outer):
-            array, at = loop.array(array_of(list(lift(rows).flat))), 0
-    else:
-        array, at = -1, loop.table(np.asarray(rows, float))
     columns = index.reshape(loop.count, prod(index.shape[1:])).T
-    return _shaped(
-        [
-            case.read(MemoryPlace(array, loop.index(width * column), at + j))
-            for column in columns
-            for j in range(width)
-        ],
-        (*index.shape[1:], *own),
-    )
+    places = _traced_columns(loop, rows) if is_traced(rows) else _numbers(loop, rows)
+    read = [
+        case.read(MemoryPlace(array, loop.index(steps[column]), at))
+        for column in columns
+        for array, steps, at in places
+    ]
+    return _shaped(read, (*index.shape[1:], *own))
+
+
+Column = tuple[int, Array, int]
+"""Where a column of rows is: the number of its array, the address of each row relative to the
+first, and the address of the first."""
+
+
+def _numbers(loop: LoopBuilder, rows: Array | Sequence[Any]) -> list[Column]:
+    """The columns of rows of numbers, in the loop's table."""
+    width = prod(np.shape(rows)[1:])
+    at, steps = loop.table(np.asarray(rows, float)), width * np.arange(len(rows))
+    return [(-1, steps, at + j) for j in range(width)]
+
+
+def _traced_columns(loop: LoopBuilder, rows: Array | Sequence[Any]) -> list[Column]:
+    """The columns of traced rows: numbers are in the loop's table, elements of the memory of another
+    loop there, and other scalars in an array of the enclosing trace."""
+    width = prod(np.shape(rows)[1:])
+    nodes = np.empty(len(rows) * width, object)
+    nodes[:] = [loop.outer.lift(x) for x in np.asarray(rows, object).flat]
+    nodes = nodes.reshape(len(rows), width)
+    found: dict[int, Column] = {}
+    for j, column in enumerate(nodes.T):
+        first: Node = column[0]
+        if all(x.op == "const" for x in column):
+            at = loop.table(np.array([x.value for x in column]))
+            found[j] = -1, np.arange(len(rows)), at
+        elif all(x.op == "pick" and x.args == first.args and is_address(x.value) for x in column):
+            steps = np.array([x.value - first.value for x in column])
+            found[j] = loop.array(first.args[0]), steps, first.value
+    left = [j for j in range(width) if j not in found]
+    if left:
+        with tracing(loop.outer):
+            array = loop.array(array_of(list(nodes[:, left].flat)))
+        steps = len(left) * np.arange(len(rows))
+        found |= {j: (array, steps, n) for n, j in enumerate(left)}
+    return [found[j] for j in range(width)]
+
+
+def is_address(value: object) -> TypeGuard[int]:
+    """Whether the element of an array is known; those of sweeps are, once all sweeps are traced."""
+    return isinstance(value, int)
 
 
 def _unpacked(

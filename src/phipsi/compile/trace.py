@@ -10,7 +10,7 @@ import numpy as np
 
 from phipsi.compile import arrays, fold
 from phipsi.compile.graph import Graph, Instruction
-from phipsi.compile.node import Builder, Function, Node, Rule, TraceError
+from phipsi.compile.node import Builder, Function, Node, Rule, TraceError, TraceTooLarge
 from phipsi.compile.ops import OPS
 from phipsi.compile.verify import verified
 from phipsi.typing import Array, Real
@@ -27,8 +27,9 @@ class Tracer(Builder):
         )
     }  # fmt: skip
 
-    def __init__(self, outer: Builder | None = None) -> None:
+    def __init__(self, outer: Builder | None = None, most: int | None = None) -> None:
         self.outer = outer
+        self.most = outer.most if outer is not None and most is None else most
         self.inputs = []
         self.unfinished = []
         self.constants: dict[float, Node] = {}
@@ -39,6 +40,8 @@ class Tracer(Builder):
         key = (op, args, value)  # nodes are hashed by identity
         node = self.table.get(key)
         if node is None:
+            if self.most is not None and len(self.table) >= self.most:
+                raise TraceTooLarge
             node = self.table[key] = Node(self, len(self.table), op, args, value)
         return node
 

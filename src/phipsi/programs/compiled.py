@@ -137,8 +137,8 @@ class CompiledFunction(TracedFunction, Generic[P, R]):
             Threads among which large batches are divided (default: PHIPSI_NUM_THREADS, else every
             core).
         unroll
-            Whether sweeps over bodies are unrolled (default: up to 64 bodies; over more bodies they
-            become loops).
+            Whether sweeps over bodies are unrolled, or loops (False); default: whichever costs less
+            to compile and run, which is unrolled for robots of up to 64 bodies.
         inputs
             Names of constants of the robot (`Robot.parameter`) that become arguments of the kernel,
             after the others, with one value per row of the batch.

@@ -36,6 +36,7 @@ from phipsi.compile import (
     lift,
     tracing,
 )
+from phipsi.compile.node import TraceTooLarge
 from phipsi.compile.stored_graph import from_values, to_values
 from phipsi.model import Robot
 from phipsi.programs.arguments import flatten, is_mapping, is_sequence
@@ -43,6 +44,21 @@ from phipsi.programs.identity import identity
 from phipsi.programs.inputs import InputSpecs
 from phipsi.sweeps.lowering import unrolling
 from phipsi.typing import Array
+
+FEW = 64
+"""The largest number of bodies of a robot for which the unrolled form is traced first."""
+LARGE, LARGEST = 50_000, 300_000
+"""The size up to which the unrolled form of few bodies is taken without tracing the looped one, and
+the number of nodes up to which either is traced. A node takes about 0.2 ms to compile."""
+LONG, LEAST = 150_000, 200
+"""For many bodies: the number of nodes up to which the unrolled form is traced, and those that a
+body takes in forward dynamics, by which it is not tried for long robots."""
+DEARER = 1.5
+"""Loops are taken unless they need so many times the operations of the unrolled form, or for more
+nodes than LARGE so many times more; loops do not know which entries are zero."""
+
+TracedGraph = tuple[Graph, Structure[Any]]
+"""A traced graph and the structure of its results."""
 
 
 @dataclass(frozen=True)
@@ -72,25 +88,52 @@ class Request:
         )
         return (*own, *((spec.name, spec) for spec in self.extra))
 
-    def traced(self) -> tuple[Graph, Structure[Any]]:
-        """The traced graph and the structure of its results."""
-        tracer = Tracer()
+    def traced(self) -> TracedGraph:
+        """The traced graph and the structure of its results; unless `unroll` says how, in the form
+        that costs less."""
+        if self.unroll is not None:
+            return self._traced(self.unroll)
+        bodies = self.robot.nb
+        few = bodies <= FEW
+        unrolled = self._within(LARGEST, None) if few else None
+        if unrolled is not None and unrolled[0].size <= LARGE:
+            return unrolled
+        looped = self._within(LARGEST, False)
+        if not few and LEAST * bodies <= LONG:
+            unrolled = self._within(LONG, None)
+        if looped is None or unrolled is None:
+            return unrolled or looped or self._traced(False)
+        worth = DEARER * max(1.0, unrolled[0].size / LARGE) * unrolled[0].operations
+        return unrolled if looped[0].operations > worth else looped
+
+    def _within(self, most: int, unroll: bool | None) -> TracedGraph | None:
+        """The trace in one form; None if it has more nodes than `most`."""
+        try:
+            return self._traced(unroll, most)
+        except TraceTooLarge:
+            return None
+
+    def _traced(self, unroll: bool | None, most: int | None = None) -> TracedGraph:
+        """The trace in one form, of at most so many nodes; see `unrolling`."""
+        tracer = Tracer(most=most)
 
         def entered(spec: ArraySpec) -> Array:
             return lift(tracer.input(spec.name, prod(spec.shape)).reshape(spec.shape))
 
-        with without_collections(), tracing(tracer), unrolling(self.unroll):
-            arguments = dict(self.options)
-            for name, spec in self.specs:
-                single = isinstance(spec, ArraySpec)
-                arguments[name] = (
-                    entered(spec) if single else {one.name: entered(one) for one in spec}
-                )
-            robot = self.robot.with_parameters({spec.name: entered(spec) for spec in self.extra})
-            outputs, pack = flatten(self.apply(robot, arguments), self.name)
-            arrays = [(name, np.asarray(lift(x))) for name, x in outputs]
-            graph = tracer.graph([(name, list(x.reshape(-1))) for name, x in arrays])
-        tracer.release()
+        try:
+            with without_collections(), tracing(tracer), unrolling(unroll):
+                arguments = dict(self.options)
+                for name, spec in self.specs:
+                    single = isinstance(spec, ArraySpec)
+                    arguments[name] = (
+                        entered(spec) if single else {one.name: entered(one) for one in spec}
+                    )
+                robot = self.robot.with_parameters({s.name: entered(s) for s in self.extra})
+                outputs, pack = flatten(self.apply(robot, arguments), self.name)
+                arrays = [(name, np.asarray(lift(x))) for name, x in outputs]
+                graph = tracer.graph([(name, list(x.reshape(-1))) for name, x in arrays])
+        finally:
+            tracer.release()
         return graph, Structure(tuple(ArraySpec(name, x.shape) for name, x in arrays), pack)
 
     def recalled(self, compiled: bool) -> tuple[Graph | Recalled, Structure[Any]]:
@@ -118,7 +161,7 @@ class Request:
     def _recalled(self, trace: str, digest: str, operations: int) -> Recalled:
         return Recalled(digest, operations, lambda: self._traced_once(trace)[0])
 
-    def _traced_once(self, trace: str) -> tuple[Graph, Structure[Any]]:
+    def _traced_once(self, trace: str) -> TracedGraph:
         """The same as `traced`; of a trace whose kernel is still there, say in another number type,
         the graph of that kernel."""
         graph, structure = _graphs.get(trace), _structures.get(trace)

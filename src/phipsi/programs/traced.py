@@ -109,7 +109,7 @@ class TracedFunction(Inputs):
         robot
             The robot.
         unroll
-            Whether sweeps over bodies are unrolled (default: up to 64 bodies).
+            Whether sweeps over bodies are unrolled, as in `compile`.
         **arguments
             Arguments of the program, as in `compile`.
 

@@ -19,6 +19,7 @@ from phipsi.simulation.coordinates import COORDINATES, CoordinatesName
 from phipsi.simulation.methods import METHODS, FixedStepMethod, State
 from phipsi.simulation.plant import ControlledRobot, Plant
 from phipsi.simulation.sequences import StepValues, rounds
+from phipsi.sweeps.lowering import unrolling
 from phipsi.typing import Array, Configuration, ExternalForces, JointVector
 
 
@@ -33,6 +34,8 @@ class ClosedLoop:
     plant: Plant
     method: FixedStepMethod = "rk4"
     coordinates: CoordinatesName = "minimal"
+    unroll: bool | None = None
+    """Whether sweeps over bodies are unrolled; None: as costs less."""
 
 
 class LoopInputs(NamedTuple):
@@ -125,10 +128,11 @@ def advance(
         start = t + k * dt
         inputs = LoopInputs(dt, kept, active, locked, parameters)
         system = controlled_robot(robot, loop, inputs, values, start)
-        moved = method.step(system, coordinates, start, dt, q, v, *momentum)
-        if has_memory:
-            out = commanded(robot, loop, _at(inputs, values, 0.0), start, q, v)
-            moved = (*moved, out["memory"])
+        with unrolling(loop.unroll):
+            moved = method.step(system, coordinates, start, dt, q, v, *momentum)
+            if has_memory:
+                out = commanded(robot, loop, _at(inputs, values, 0.0), start, q, v)
+                moved = (*moved, out["memory"])
         return moved
 
     def sample(state: State, row: tuple[Any, ...]) -> tuple[State, State]:
@@ -166,6 +170,14 @@ def observe(
     the closures [rad/s² or m/s²].
     """
     inputs = LoopInputs(dt, memory, active, locked, parameters, sequences)
+    with unrolling(loop.unroll):
+        return _observed(robot, loop, inputs, t, q, v)
+
+
+def _observed(
+    robot: Robot, loop: ClosedLoop, inputs: LoopInputs,
+    t: Seconds, q: Configuration, v: JointVector,
+) -> dict[str, Array]:  # fmt: skip
     out = commanded(robot, loop, inputs, t, q, v)
     external = out.pop("external")
     out.pop("memory", None)
@@ -200,7 +212,8 @@ def derivative(
     system = controlled_robot(
         robot, loop, LoopInputs(dt, memory, active, locked, parameters, sequences)
     )
-    return np.concatenate([robot.flow(q, v), system.accelerate(t, q, v)])
+    with unrolling(loop.unroll):
+        return np.concatenate([robot.flow(q, v), system.accelerate(t, q, v)])
 
 
 jacobian = derivative.derivative(wrt="y")

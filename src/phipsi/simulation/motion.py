@@ -112,7 +112,7 @@ def motion(
         steps, held, knots = clock.samples * clock.every, None, None
         if rows:
             held, knots = joined(rows, over_time, steps, clock.every).vectors
-        loop = ClosedLoop(bound, how.plant, method.name, how.coordinates)
+        loop = ClosedLoop(bound, how.plant, method.name, how.coordinates, how.unroll)
         q, v, *_ = advance(
             robot, q, v, 0.0, clock.dt, p, memory,
             parameters=np.concatenate(packed) if packed else None, held=held, knots=knots,

@@ -49,6 +49,7 @@ class SimulationKeywords(TypedDict, total=False):
     stabilisation: Number
     springs: Sequence[Spring]
     sequences: SequenceNames
+    unroll: bool | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,6 +91,8 @@ class SimulationOptions:
         Parameters of the controller that are given as sequences over time, with an axis of K rows
         before their own: a name, names, or {name: "hold" or "linear"}. "hold": each row for the
         K-th part of the duration; "linear": rows at K equidistant times from 0 to the duration.
+    unroll
+        Whether sweeps over bodies are unrolled, or loops (False); default: whichever costs less.
     """
 
     duration: Number
@@ -106,9 +109,12 @@ class SimulationOptions:
     stabilisation: Number = 10.0
     springs: Sequence[Spring] = ()
     sequences: SequenceNames = ()
+    unroll: bool | None = None
 
     def __post_init__(self) -> None:
         _ = self.clock, self.plant, self.tolerances, self.over_time  # each refuses wrong values
+        if not isinstance(self.unroll, bool | None):
+            raise TypeError(f"unroll is {self.unroll!r}, needs True, False or None")
 
     @cached_property
     def clock(self) -> Clock:

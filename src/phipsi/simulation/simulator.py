@@ -251,8 +251,9 @@ class Simulator:
         chunk = 1 if asked else min(_doubled(until - now), _doubled(CHUNK // size))
         if self.options.method in ADAPTIVE:
             controller, values, sequences = bound
-            loop, inputs = ClosedLoop(controller, phase.plant), self._inputs(phase, memory, values)
             how = self.options
+            loop = ClosedLoop(controller, phase.plant, unroll=how.unroll)
+            inputs = self._inputs(phase, memory, values)
             steps = solve(
                 self.robot, loop, how.method, self.clock, phase, inputs, sequences, how.tolerances
             )
@@ -288,7 +289,8 @@ class Simulator:
     ) -> tuple[Array, Array, Array | None, Array | None]:  # fmt: skip
         """q, v, momentum and memory from the sample `first` on, `count` + 1 of each."""
         how, clock, (controller, values, sequences) = self.options, self.clock, bound
-        loop = ClosedLoop(controller, phase.plant, METHODS[how.method].name, how.coordinates)
+        method = METHODS[how.method].name
+        loop = ClosedLoop(controller, phase.plant, method, how.coordinates, how.unroll)
         dt, memory, active, locked, values, _ = self._inputs(phase, memory, values)
         over_time: tuple[Array | None, Array | None] = None, None
         if sequences is not None:
@@ -322,7 +324,7 @@ class Simulator:
         """The forces of the motors, "tau", and the signals of a segment, by name."""
         phase = segment.phase
         t = self.clock.time(segment.numbers)
-        loop = ClosedLoop(segment.controller, phase.plant)
+        loop = ClosedLoop(segment.controller, phase.plant, unroll=self.options.unroll)
         values = None if segment.values is None else segment.values[..., None, :]
         inputs = self._inputs(phase, segment.memory, values)
         if segment.sequences is not None:

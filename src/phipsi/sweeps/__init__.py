@@ -2,6 +2,7 @@
 
 from phipsi.sweeps.forest import (
     Children,
+    Entry,
     Forest,
     Record,
     external_forces,
@@ -36,6 +37,7 @@ from phipsi.sweeps.sweep import (
 
 __all__ = [
     "Children",
+    "Entry",
     "Forest",
     "Record",
     "along_root_path",

@@ -16,7 +16,10 @@ from phipsi.spatial import Force, ForceBasis, Motion, Transform
 from phipsi.typing import (
     Array,
     ExternalForces,
+    JointMatrix,
+    JointVector,
     JointVectorLike,
+    Real,
     SpatialVectorsLike,
 )
 
@@ -73,6 +76,11 @@ InwardStep = Callable[[Record, Children], Fields]
 """step(k, children) of a body k."""
 LocalStep = Callable[[Record], Fields]
 """step(k) of a body k."""
+Blocks = list[tuple[Hinge, Hinge, Array]]
+"""Blocks of a matrix: (hinge of the rows, hinge of the columns, block)."""
+Entry = Callable[[Array, Array, Array], Array]
+"""entry(p_i, p_j, S_ij): entries of a matrix, from joint vectors p of the rows and columns and the
+entries of a symmetric one."""
 
 
 @dataclass(eq=False)
@@ -169,6 +177,44 @@ class Forest:
             fields[i] = step(k, value)
             value, i = k.phi @ value, self.parents[i]
         return self.extended(fields)
+
+    def blocks_to_root(self, begin: Callable[[Record], ForceBasis]) -> Blocks:
+        """The blocks of H φ X for X block diagonal, X(k) = begin(k)."""
+        blocks: Blocks = []
+        for i, start in enumerate(self.records):
+            value = begin(start)
+            while i >= 0:
+                k = self.records[i]
+                blocks.append((k.hinge, start.hinge, k.H @ value))
+                value, i = k.phi @ value, self.parents[i]
+        return blocks
+
+    def reciprocal(
+        self,
+        solve: Callable[[Forest], Forest],
+        common: Callable[[Record, Record], Real],
+        p: JointVector,
+        entry: Entry,
+    ) -> JointMatrix:
+        """The matrix of entry(p_i, p_j, S_ij), S symmetric: column j of S is the field `y` of the
+        chain to hinge j; its entry for hinges on two branches is common(a, b) at the last body that
+        both chains share."""
+        out = np.full((self.robot.nv, self.robot.nv), 0.0, object)
+        solved: list[tuple[int, Forest]] = []
+        for i, k in enumerate(self.records):
+            for j in range(k.hinge.v.start, k.hinge.v.stop):
+                own = solve(self.chain(i).given(x=np.arange(self.robot.nv) == j))
+                for a in own.records:
+                    out[a.hinge.v, j] = out[j, a.hinge.v] = a.y
+                for other, known in solved:
+                    shared = sum(
+                        a.name == b.name for a, b in zip(known.records, own.records, strict=False)
+                    )
+                    if 0 < shared < len(known.records):
+                        a, b = known.records[shared - 1], own.records[shared - 1]
+                        out[other, j] = out[j, other] = common(a, b)
+                solved.append((j, own))
+        return entry(p[:, None], p[None, :], out)
 
     def total(self, field: str, zero: Summand) -> Summand:
         """The sum of a field over all bodies."""

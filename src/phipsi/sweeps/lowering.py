@@ -1,4 +1,4 @@
-"""How sweeps over a robot are traced: unrolled for few bodies, as loops for many."""
+"""How sweeps over a robot are traced: unrolled, or as loops over the bodies."""
 
 from __future__ import annotations
 
@@ -13,17 +13,15 @@ from phipsi.model import Robot
 from phipsi.sweeps.forest import Forest, Record, external_forces, recorded
 from phipsi.typing import ConfigurationLike, ExternalForces, JointVectorLike
 
-UNROLLED = 64
-"""The largest number of bodies whose sweeps are unrolled by default."""
-
 _unroll: ContextVar[bool | None] = ContextVar("phipsi_unroll", default=None)
 
 
 @contextmanager
 def unrolling(unroll: bool | None) -> Generator[None]:
-    """A context in which sweeps are traced unrolled (True), as loops (False), or as the number of
-    bodies suggests (None)."""
-    token = _unroll.set(unroll)
+    """A context in which sweeps are traced unrolled and nothing as a loop (True), or as loops
+    (False); None changes nothing. Without such a context sweeps are unrolled, and algorithms may
+    have loops of their own."""
+    token = _unroll.set(_unroll.get() if unroll is None else unroll)
     try:
         yield
     finally:
@@ -37,9 +35,7 @@ def may_loop() -> bool:
 
 def looped(robot: Robot) -> bool:
     """Whether sweeps over this robot are traced as loops."""
-    unroll = _unroll.get()
-    many = robot.nb > UNROLLED if unroll is None else not unroll and robot.nb > 0
-    return many and current() is not None
+    return _unroll.get() is False and robot.nb > 0 and current() is not None
 
 
 def simplest(robot: Robot) -> Robot:

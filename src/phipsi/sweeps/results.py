@@ -15,8 +15,7 @@ from phipsi.spatial import (
     SpatialInertia,
     Transform,
 )
-from phipsi.sweeps.forest import Forest, Summand
-from phipsi.sweeps.sweep import Blocks
+from phipsi.sweeps.forest import Blocks, Forest, Summand
 from phipsi.typing import Array, Configuration, Jacobian, JointMatrix, JointVector
 
 

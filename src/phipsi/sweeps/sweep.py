@@ -22,18 +22,25 @@ from typing import Any, TypeVar
 import numpy as np
 
 from phipsi.model import Hinge
-from phipsi.sweeps.forest import Fields, Forest, InwardStep, LocalStep, OutwardStep, Record
+from phipsi.spatial import ForceBasis
+from phipsi.sweeps.forest import (
+    Blocks,
+    Entry,
+    Fields,
+    Forest,
+    InwardStep,
+    LocalStep,
+    OutwardStep,
+    Record,
+)
 from phipsi.sweeps.log import note
-from phipsi.typing import Array, JointMatrix, Real
+from phipsi.typing import JointMatrix, JointVector, Real
 
 T = TypeVar("T")
 Block = TypeVar("Block")
 
-BLOCKS = 20_000
-"""Most blocks of a matrix that are traced one by one."""
-
-Blocks = list[tuple[Hinge, Hinge, Array]]
-"""Blocks of a matrix: (hinge of the rows, hinge of the columns, block)."""
+BLOCKS = 100_000
+"""Most blocks of a matrix that is traced."""
 
 
 def outward(step: OutwardStep, x: Forest, **world: object) -> Forest:
@@ -74,21 +81,14 @@ def along_root_path(step: Callable[[Record, T], Fields], x: Forest, body: str, v
     return x.along_root_path(step, body, value)
 
 
-def blocks_to_root(begin: Callable[[Record], object], x: Forest) -> Blocks:
+def blocks_to_root(begin: Callable[[Record], ForceBasis], x: Forest) -> Blocks:
     """The blocks of H φ X for X block diagonal, X(k) = begin(k).
 
     Each X(k) is carried from body k to the root by φ and read by H at every hinge: O(N · depth).
     """
     note("to root", begin)
     _check_size(x)
-    blocks: Blocks = []
-    for i, start in enumerate(x.records):
-        value = begin(start)
-        while i >= 0:
-            k = x.records[i]
-            blocks.append((k.hinge, start.hinge, k.H @ value))
-            value, i = k.phi @ value, x.parents[i]
-    return blocks
+    return x.blocks_to_root(begin)
 
 
 def fold_to_root(
@@ -116,37 +116,27 @@ def fold_to_root(
 
 
 def reciprocal(
-    solve: Callable[[Forest], Forest], common: Callable[[Record, Record], Real], x: Forest
+    solve: Callable[[Forest], Forest],
+    common: Callable[[Record, Record], Real],
+    x: Forest,
+    p: JointVector | None = None,
+    entry: Entry = lambda row, column, S: S,
 ) -> JointMatrix:
-    """The symmetric joint-space matrix (nv, nv) whose column j follows from the path of hinge j.
+    """The joint-space matrix (nv, nv) of entry(p_i, p_j, S_ij), S symmetric; default S itself.
 
-    `solve` sweeps over the chain of bodies between the world and hinge j, with the unit vector of
-    column j as `x`; its field `y` is the column there. The entry (i, j) of hinges on two branches
-    is common(a, b), a and b the records, in the solutions for i and j, of the last body that both
-    paths share; zero where they share none. Cost O(N²).
+    Column j of S follows from the path of hinge j: `solve` sweeps over the chain of bodies between
+    the world and hinge j, with the unit vector of column j as `x`; its field `y` is the column
+    there. The entry (i, j) of hinges on two branches is common(a, b), a and b the records, in the
+    solutions for i and j, of the last body that both paths share; zero where they share none. For
+    zeros `entry` gives zeros. Cost O(N²).
     """
     note("reciprocal", common)
     _check_size(x)
-    out = np.full((x.robot.nv, x.robot.nv), 0.0, object)
-    solved: list[tuple[int, Forest]] = []
-    for i, k in enumerate(x.records):
-        for j in range(k.hinge.v.start, k.hinge.v.stop):
-            own = solve(x.chain(i).given(x=np.arange(x.robot.nv) == j))
-            for a in own.records:
-                out[a.hinge.v, j] = out[j, a.hinge.v] = a.y
-            for other, known in solved:
-                shared = sum(
-                    a.name == b.name for a, b in zip(known.records, own.records, strict=False)
-                )
-                if 0 < shared < len(known.records):
-                    a, b = known.records[shared - 1], own.records[shared - 1]
-                    out[other, j] = out[j, other] = common(a, b)
-            solved.append((j, own))
-    return out
+    return x.reciprocal(solve, common, np.zeros(x.robot.nv) if p is None else p, entry)
 
 
 def _check_size(x: Forest) -> None:
-    """Refuse matrices of too many blocks, for they are traced block by block."""
+    """Refuse matrices of too many blocks, each of which has a place in the graph."""
     depth: list[int] = []
     for p in x.parents:
         depth.append(1 + (depth[p] if p >= 0 else 0))

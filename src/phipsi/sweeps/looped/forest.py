@@ -10,8 +10,11 @@ import numpy as np
 
 from phipsi.compile import Node
 from phipsi.model import Body, Hinge, Robot
+from phipsi.spatial import Force, ForceBasis
 from phipsi.sweeps.forest import (
+    Blocks,
     Children,
+    Entry,
     Fields,
     Forest,
     InwardStep,
@@ -25,8 +28,15 @@ from phipsi.sweeps.forest import (
 from phipsi.sweeps.looped.memory import lay_out
 from phipsi.sweeps.looped.records import BodyRecord, LoopedFields, LoopedRecord
 from phipsi.sweeps.looped.scalars import map_scalars, scalars_of, with_scalars
-from phipsi.sweeps.looped.traces import Column, LoopedSweep, Shared, SweepTracer, plain
-from phipsi.typing import Array, ConfigurationLike, JointVectorLike
+from phipsi.sweeps.looped.traces import Column, LoopedSweep, Rows, Shared, SweepTracer, plain
+from phipsi.typing import (
+    Array,
+    ConfigurationLike,
+    JointMatrix,
+    JointVector,
+    JointVectorLike,
+    Real,
+)
 
 T = TypeVar("T")
 
@@ -67,10 +77,15 @@ class LoopedForest(LoopedFields, Forest):
     """The bodies of a robot in looped sweeps, with fields for each kind of body."""
 
     def __init__(
-        self, shared: Shared, vectors: Mapping[str, int], fields: Mapping[str, list[Any]]
+        self,
+        shared: Shared,
+        rows: Rows,
+        vectors: Mapping[str, int],
+        fields: Mapping[str, list[Any]],
     ) -> None:
-        LoopedFields.__init__(self, shared, vectors, fields)
-        self.robot, self.parents = shared.robot, shared.robot.parents
+        LoopedFields.__init__(self, shared, rows, vectors, fields)
+        self.robot = shared.robot
+        self.parents = tuple(np.where(rows.parents < rows.size, rows.parents, -1).tolist())
 
     @classmethod
     def of(
@@ -80,7 +95,7 @@ class LoopedForest(LoopedFields, Forest):
         shared = Shared(robot)
         shared.outer.unfinished.append(partial(lay_out, shared))
         at_q = shared.vector(np.asarray(q).reshape(-1), [h.q.start for h in robot.hinges])
-        x = cls(shared, {}, {}).given(**vectors)
+        x = cls(shared, shared.rows, {}, {}).given(**vectors)
 
         def start(tracer: SweepTracer, body: Body, hinge: Hinge) -> Fields:
             def part(vector: int, size: int) -> Array:
@@ -95,7 +110,7 @@ class LoopedForest(LoopedFields, Forest):
     @property
     def records(self) -> tuple[Record, ...]:  # pyright: ignore[reportIncompatibleVariableOverride] # a field there, computed here
         """The record of each body, as values of the enclosing trace."""
-        return tuple(BodyRecord(self, i, {}) for i in range(self.robot.nb))
+        return tuple(BodyRecord(self, i, {}) for i in range(self.rows.size))
 
     def body(self, name: str) -> Record:
         """The record of one body."""
@@ -106,7 +121,7 @@ class LoopedForest(LoopedFields, Forest):
         starts = [h.v.start for h in self.robot.hinges]
         new = {n: self.shared.vector(np.asarray(x).reshape(-1), starts) for n, x in vectors.items()}
         fields = {name: value for name, value in self.fields.items() if name not in new}
-        return LoopedForest(self.shared, {**self.vectors, **new}, fields)
+        return LoopedForest(self.shared, self.rows, {**self.vectors, **new}, fields)
 
     def holding(self, **values: Sequence[Any]) -> LoopedForest:
         """The same forest with a value of each body; values that bodies share are stored once."""
@@ -121,7 +136,7 @@ class LoopedForest(LoopedFields, Forest):
                 for name, (like, number, scalars) in numbers.items()
             }
 
-        sweep = LoopedSweep(self.shared)
+        sweep = LoopedSweep(self.shared, self.rows)
         return self._closed(sweep, self.traced(sweep, read))
 
     def _stored(self, values: Sequence[Any]) -> tuple[int, list[tuple[Any, int | None]]]:
@@ -138,14 +153,15 @@ class LoopedForest(LoopedFields, Forest):
                 place.setdefault(key, len(place))
         parts = [columns[keys.index(key)] for key in place]
         offsets = len(place) * np.array([which[id(x)] for x in values])
-        number = self.shared.vector([x for part in zip(*parts, strict=True) for x in part], offsets)
+        scalars = [x for part in zip(*parts, strict=True) for x in part]
+        number = self.shared.vector(scalars, offsets, self.rows)
         return number, [(c[0], place.get(key)) for c, key in zip(columns, keys, strict=True)]
 
     # ---- sweeps --------------------------------------------------------------------------------
 
     def outward(self, step: OutwardStep, world: Fields) -> Forest:
         """Base to tip: step(k, parent); a root sees the world's fields."""
-        return self._along(lambda: LoopedSweep(self.shared), step, world)
+        return self._along(lambda: LoopedSweep(self.shared, self.rows), step, world)
 
     def along_root_path(self, step: Callable[[Record, T], Fields], body: str, value: T) -> Forest:
         """From a body to the root: step(k, φ(k, body) value)."""
@@ -154,19 +170,123 @@ class LoopedForest(LoopedFields, Forest):
             way.append(self.robot.parents[way[-1]])
         way.pop()
 
-        def sweep() -> LoopedSweep:
-            loop = LoopedSweep(self.shared, way)
-            loop.sources = np.full(self.robot.nb, self.robot.nb)
-            loop.sources[way[1:]] = way[:-1]
-            return loop
+        sources = np.full(self.robot.nb, self.robot.nb)
+        sources[way[1:]] = way[:-1]
 
         def carry(k: Record, outboard: Record) -> Fields:
             return {**step(k, outboard.carried), "carried": k.phi @ outboard.carried}
 
-        swept = self._along(sweep, carry, {"carried": value}) if way else self
+        swept = self._from(np.array(way), sources, carry, {"carried": value}) if way else self
         on = set(way)
         records = (BodyRecord(swept if i in on else self, i, {}) for i in range(self.robot.nb))
         return Forest(self.robot, tuple(records), self.parents)
+
+    # ---- copies of parts of the forest ---------------------------------------------------------
+
+    def _copied(
+        self, name: str, widths: Sequence[int], parts: Sequence[Sequence[int]], units: Sequence[int]
+    ) -> LoopedForest:
+        """Copies of parts of the forest, one after the other, each the numbers of bodies and of all
+        their ancestors in ascending order. The vector `name`, which has widths[kind] numbers, is
+        zero except for the last body of a copy, where it is the unit vector of a number."""
+        self.settle()
+        bodies: list[int] = []
+        parents: list[int] = []
+        size = sum(map(len, parts))
+        offsets = np.zeros(size, np.int64)
+        longest = max(widths, default=0)
+        for part, unit in zip(parts, units, strict=True):
+            row = {-1: size} | {body: row for row, body in enumerate(part, len(bodies))}
+            parents += (row[self.robot.parents[body]] for body in part)
+            bodies += part
+            offsets[len(bodies) - 1] = longest - unit
+        rows = Rows(np.array(bodies, np.int64), np.array(parents, np.int64))
+        numbers = np.zeros(2 * longest + 1)
+        numbers[longest] = 1.0
+        number = self.shared.vector(numbers.tolist(), offsets, rows)
+        self.shared.widths[number] = widths
+        return LoopedForest(self.shared, rows, {**self.vectors, name: number}, self.fields)
+
+    def blocks_to_root(self, begin: Callable[[Record], ForceBasis]) -> Blocks:
+        """The blocks of H φ X for X(k) = begin(k): a copy of the path to the root for each column
+        of each X."""
+        start = self.local(lambda k: {"X": begin(k)})
+        widths = [len(X.columns) for X in start.fields["X"]]
+        width: list[int] = [widths[int(kind)] for kind in self.shared.kind_of]
+        paths: list[list[int]] = []
+        for i, p in enumerate(self.parents):
+            paths.append([*(paths[p] if p >= 0 else ()), i])
+        parts = [path for path, n in zip(paths, width, strict=True) for _ in range(n)]
+        copies = start._copied("unit", widths, parts, [j for n in width for j in range(n)])
+        rows = np.arange(copies.rows.size)
+        outboard = np.full(rows.size, rows.size)
+        inner = copies.rows.parents < rows.size
+        outboard[copies.rows.parents[inner]] = rows[inner]
+
+        def carry(k: Record, outboard: Record) -> Fields:
+            z = outboard.carried + k.X @ k.unit
+            return {"carried": k.phi @ z, "block": k.H @ z}
+
+        swept = copies._from(rows[::-1], outboard, carry, {"carried": Force.zero()})
+        found = iter(swept.records)
+        hinges = self.robot.hinges
+        blocks: Blocks = []
+        for i, path in enumerate(paths):
+            columns = [[next(found).block for _ in path] for _ in range(width[i])]
+            for k, own in zip(path, zip(*columns, strict=True), strict=True):
+                blocks.append((hinges[k], hinges[i], np.stack(own, axis=1)))
+        return blocks
+
+    def reciprocal(
+        self,
+        solve: Callable[[Forest], Forest],
+        common: Callable[[Record, Record], Real],
+        p: JointVector,
+        entry: Entry,
+    ) -> JointMatrix:
+        """The matrix whose column j has the field `y` of a copy of the bodies up to hinge j in its
+        tree, whose vector `x` is the unit vector of the column. Entries of two branches are in the
+        copy of the later hinge, so that `common` is not needed."""
+        root: list[int] = []
+        for i, parent in enumerate(self.parents):
+            root.append(root[parent] if parent >= 0 else i)
+        hinges, nv = self.robot.hinges, self.robot.nv
+        widths = [kind.hinge.kind.nv for kind in self.shared.kinds]
+        before = [[k for k in range(i + 1) if root[k] == root[i]] for i in range(len(root))]
+        parts = [part for part, h in zip(before, hinges, strict=True) for _ in range(h.kind.nv)]
+        units = [j for h in hinges for j in range(h.kind.nv)]
+        copies = solve(self.given(p=p)._copied("x", widths, parts, units))
+        assert isinstance(copies, LoopedForest)
+        rows = np.arange(copies.rows.size)
+        lengths = np.array([len(part) for part in parts], np.int64)
+        last = np.repeat(np.cumsum(lengths) - 1, lengths)
+
+        def of_column(k: Record, last: Record) -> Fields:
+            """p of the column, which is that of the last body along its unit vector"""
+            return {"column": last.column + k.p @ k.x}
+
+        def both(k: Record) -> Fields:
+            """The entries (i, j) and (j, i)"""
+            return {"upper": entry(k.p, k.column, k.y), "lower": entry(k.column, k.p, k.y)}
+
+        sources = np.where(rows == last, rows.size, last)
+        copies = copies._from(rows[::-1], sources, of_column, {"column": 0.0}).local(both)
+        found = iter(copies.records)
+        out = np.full((nv, nv), 0.0, object)
+        for column, part in enumerate(parts):
+            for k, own in zip(part, found, strict=False):
+                out[hinges[k].v, column], out[column, hinges[k].v] = own.upper, own.lower
+        return out
+
+    def _from(self, order: Array, sources: Array, step: OutwardStep, world: Fields) -> LoopedForest:
+        """The forest after a sweep in an order whose step sees the fields of the rows `sources`."""
+
+        def sweep() -> LoopedSweep:
+            loop = LoopedSweep(self.shared, self.rows, order)
+            loop.sources = sources
+            return loop
+
+        return self._along(sweep, step, world)
 
     def over_siblings(self, message: LocalStep, zero: Fields) -> Forest:
         """The sums of message(c) over the siblings c of each body: those before it and after it."""
@@ -180,20 +300,15 @@ class LoopedForest(LoopedFields, Forest):
         messages = self.local(message)
 
         def before(order: Array, sources: Array) -> list[Any]:
-            def sweep() -> LoopedSweep:
-                loop = LoopedSweep(self.shared, order)
-                loop.sources = sources
-                return loop
-
             def add(k: Record, sibling: Record) -> Fields:
                 own = {name: getattr(k, name) for name in zero}
                 return {"before": sibling.sums, "sums": added(sibling.sums, own)}
 
-            return messages._along(sweep, add, {"sums": zero}).fields["before"]
+            return messages._from(order, sources, add, {"sums": zero}).fields["before"]
 
         bodies = np.arange(nb)
         sides = {"left": before(bodies, previous), "right": before(bodies[::-1], following)}
-        both = LoopedForest(self.shared, {}, sides).local(lambda k: added(k.left, k.right))
+        both = self._with(sides).local(lambda k: added(k.left, k.right))
         return self._with({name: both.fields[name] for name in zero})
 
     def _along(
@@ -232,7 +347,7 @@ class LoopedForest(LoopedFields, Forest):
         """Tip to base; children add their messages to the row of their parent."""
         likes: Likes = []
         while True:
-            sweep = LoopedSweep(self.shared, range(self.robot.nb)[::-1])
+            sweep = LoopedSweep(self.shared, self.rows, range(self.rows.size)[::-1])
             sent: list[list[Any]] = []
 
             def add(
@@ -264,23 +379,23 @@ class LoopedForest(LoopedFields, Forest):
     def _with(self, values: Mapping[str, list[Any]]) -> LoopedForest:
         """The forest with further fields, given for each kind."""
         vectors = {name: number for name, number in self.vectors.items() if name not in values}
-        return LoopedForest(self.shared, vectors, {**self.fields, **values})
+        return LoopedForest(self.shared, self.rows, vectors, {**self.fields, **values})
 
     def local(self, step: LocalStep) -> LoopedForest:
         """Each body by itself."""
-        sweep = LoopedSweep(self.shared)
+        sweep = LoopedSweep(self.shared, self.rows)
         return self._closed(sweep, self.traced(sweep, lambda k, t: step(k)))
 
     def total(self, field: str, zero: Summand) -> Summand:
         """The sum of a field over all bodies."""
-        sweep = LoopedSweep(self.shared)
-        sweep.targets = np.full(self.robot.nb, self.robot.nb)
+        sweep = LoopedSweep(self.shared, self.rows)
+        sweep.targets = np.full(self.rows.size, self.rows.size)
         values = self.traced(sweep, lambda k, t: {"part": zero + getattr(k, field)})
         for kind, new in enumerate(values):
             for j, x in enumerate(scalars_of(new["part"])):
                 sweep.sums.setdefault(Column("sum", 0, j), {})[kind] = x
         sweep.close()
-        like, row = values[0]["part"], self.robot.nb
+        like, row = values[0]["part"], self.rows.size
         columns = (Column("sum", 0, j) for j in range(len(scalars_of(like))))
         return with_scalars(like, (self.shared.pick(sweep, row, column) for column in columns))
 

@@ -47,7 +47,7 @@ class SweepMemory:
         own = [sorted(c for c in columns if c.what == "node" and c.name == kind)
                for kind in range(len(sweep.tracers))]  # fmt: skip
         sums = sorted(c for c in columns if c.what == "sum")
-        self.rows, self.width = sweep.shared.robot.nb + 1, len(common) + max(map(len, own))
+        self.rows, self.width = sweep.rows.size + 1, len(common) + max(map(len, own))
         self.at = {c: j for j, c in enumerate(common)}
         for mine in own:
             self.at.update({c: len(common) + j for j, c in enumerate(mine)})
@@ -77,32 +77,35 @@ class SweepMemory:
     def loop(self, memories: dict[LoopedSweep, SweepMemory]) -> tuple[tuple[Node, ...], LoopNode]:
         """Arguments and value of the loop node."""
         sweep, shared = self.sweep, self.sweep.shared
-        order, nb = sweep.order, shared.robot.nb
+        order, rows = sweep.order, sweep.rows
+        bodies = rows.bodies[order]
         builder = LoopBuilder(len(order), shared.outer)
-        rows = builder.memory(self.rows * self.width)
+        first = builder.memory(self.rows * self.width)
         sums = builder.memory(self.rows * self.summed)
         builder.cleared = (sums, sums + self.rows * self.summed)
-        builder.choice = shared.kind_of[order]
+        builder.choice = shared.kind_of[bodies]
         for column, value in sweep.world.items():
             if column in self.at:
-                builder.put(rows + self.position(nb, column), value)
+                builder.put(first + self.position(rows.size, column), value)
 
         def place(kind: int, key: Key, tables: dict[Key, int], width: int) -> MemoryPlace:
             match key:
                 case ("own" | "parent" as whose, owner, column):
-                    body = order if whose == "own" else owner.sources[order]
+                    there = rows.within(owner.rows, order)
+                    there = there if whose == "own" else owner.sources[there]
                     memory = memories[owner]
                     array = 0 if owner is sweep else builder.array(owner.node)
                     return MemoryPlace(
-                        array, builder.index(body * memory.stride(column)), memory.at[column]
+                        array, builder.index(there * memory.stride(column)), memory.at[column]
                     )
                 case ("vector", number, j):
-                    node, _, offsets = shared.vectors[number]
-                    return MemoryPlace(builder.array(node), builder.index(offsets[order]), j)
+                    node, _, offsets, its = shared.vectors[number]
+                    places = builder.index(offsets[rows.within(its, order)])
+                    return MemoryPlace(builder.array(node), places, j)
                 case ("fixed", node):
                     return builder.fixed(node)
                 case ("table", _):
-                    mine = np.where(shared.kind_of == kind, shared.rank, 0)[order]
+                    mine = np.where(shared.kind_of == kind, shared.rank, 0)[bodies]
                     return MemoryPlace(-1, builder.index(width * mine), tables[key])
 
         def left(column: Column) -> MemoryPlace:
@@ -116,8 +119,8 @@ class SweepMemory:
         for kind, (graph, keys, written) in enumerate(self.cases):
             numbers = [key for key in keys if key[0] == "table"]
             columns = [shared.kinds[kind].columns[j] for _, j in numbers]
-            first = builder.table(np.array(columns, float).T) if columns else 0
-            tables: dict[Key, int] = {key: first + j for j, key in enumerate(numbers)}
+            start = builder.table(np.array(columns, float).T) if columns else 0
+            tables: dict[Key, int] = {key: start + j for j, key in enumerate(numbers)}
             reads = tuple(place(kind, key, tables, len(numbers)) for key in keys)
             cases.append(Case(graph, reads, tuple(left(column) for column in written)))
         return builder.finished(cases)

@@ -11,7 +11,7 @@ import numpy as np
 from phipsi.compile import Node, tracing
 from phipsi.sweeps.forest import Fields, Record
 from phipsi.sweeps.looped.scalars import map_scalars, scalars_of
-from phipsi.sweeps.looped.traces import Column, LoopedSweep, Shared, SweepTracer, plain
+from phipsi.sweeps.looped.traces import Column, LoopedSweep, Rows, Shared, SweepTracer, plain
 
 
 @dataclass(eq=False)
@@ -19,6 +19,7 @@ class LoopedFields:
     """The fields of the bodies so far: indices of joint vectors, and values for each kind."""
 
     shared: Shared
+    rows: Rows
     vectors: Mapping[str, int]
     fields: Mapping[str, list[Any]]
 
@@ -30,6 +31,13 @@ class LoopedFields:
                 body, hinge = self.shared.kinds[kind].body_and_hinge(tracer.read)
                 sweep.base[kind] = self.shared.start(tracer, body, hinge)
         return sweep.base[kind]
+
+    def settle(self) -> None:
+        """Have these fields traced in a sweep over the robot, if they were not yet."""
+        if len(self.shared.base) < len(self.shared.kinds):
+            sweep = LoopedSweep(self.shared, self.shared.rows)
+            self.traced(sweep, lambda k, _: {"phi": k.phi})
+            sweep.close()
 
     def traced(
         self, sweep: LoopedSweep, step: Callable[[LoopedRecord, SweepTracer], Fields]
@@ -62,8 +70,10 @@ class LoopedRecord(Record):
             raise AttributeError(name)
         tracer, shared = self._sweep.tracers[self._kind], self._sweep.shared
         if name in self._x.vectors:
-            size = shared.kinds[self._kind].hinge.kind.nv
-            value: Any = shared.part(tracer, self._x.vectors[name], size)
+            number = self._x.vectors[name]
+            own = shared.widths.get(number)
+            size = shared.kinds[self._kind].hinge.kind.nv if own is None else own[self._kind]
+            value: Any = shared.part(tracer, number, size)
         elif name in self._x.fields:
             value = self._x.fields[name][self._kind]
         else:
@@ -80,7 +90,7 @@ class LoopedRecord(Record):
 
 
 class BodyRecord(Record):
-    """The record of one body after sweeps, as values of the enclosing trace."""
+    """The record of one row, which is a body, after sweeps, as values of the enclosing trace."""
 
     def __init__(self, x: LoopedFields, i: int, new: Mapping[str, Any]) -> None:
         super().__init__(dict(new))
@@ -90,22 +100,20 @@ class BodyRecord(Record):
         if name.startswith("_"):
             raise AttributeError(name)
         x, i = self._x, self._i
-        shared, kind = x.shared, int(x.shared.kind_of[i])
+        shared, body = x.shared, int(x.rows.bodies[i])
+        kind = int(shared.kind_of[body])
         if name == "hinge":
-            return shared.robot.hinges[i]
+            return shared.robot.hinges[body]
         if name == "name":
-            return shared.robot.bodies[i].name
+            return shared.robot.bodies[body].name
         if name in x.vectors:
-            _, scalars, offsets = shared.vectors[x.vectors[name]]
-            v = shared.robot.hinges[i].v
-            return np.array(scalars[offsets[i] : offsets[i] + v.stop - v.start], object)
+            _, scalars, offsets, rows = shared.vectors[x.vectors[name]]
+            start, v = int(offsets[self._in(rows)]), shared.robot.hinges[body].v
+            return np.array(scalars[start : start + v.stop - v.start], object)
         if name in x.fields:
             value = x.fields[name][kind]
         else:
-            if kind not in shared.base:
-                sweep = LoopedSweep(shared)
-                x.traced(sweep, lambda k, _: {"phi": k.phi})
-                sweep.close()
+            x.settle()
             value = shared.base[kind].get(name)
         if value is None:
             return super().__getattr__(name)
@@ -113,25 +121,31 @@ class BodyRecord(Record):
         self.__dict__[name] = value
         return value
 
+    def _in(self, rows: Rows) -> int:
+        """This row where a memory has these rows."""
+        return int(self._x.rows.within(rows, np.array(self._i)))
+
     def _outside(self, x: Any) -> Any:
         """A scalar of a sweep's trace for this body, as a scalar of the enclosing trace."""
         if not isinstance(x, Node) or not isinstance(x.tracer, SweepTracer):
             return x
-        shared, i = self._x.shared, self._i
+        shared = self._x.shared
         if x.op == "const":
             return x.value
         if x.op != "input":
-            return shared.pick(x.tracer.sweep, i, x.tracer.kept(x))
+            sweep = x.tracer.sweep
+            return shared.pick(sweep, self._in(sweep.rows), x.tracer.kept(x))
         match x.tracer.key(x):
             case ("vector", number, j):
-                _, scalars, offsets = shared.vectors[number]
-                return scalars[offsets[i] + j]
+                _, scalars, offsets, rows = shared.vectors[number]
+                return scalars[offsets[self._in(rows)] + j]
             case ("table", j):
-                return shared.kinds[int(shared.kind_of[i])].columns[j][shared.rank[i]]
+                body = self._in(shared.rows)
+                return shared.kinds[int(shared.kind_of[body])].columns[j][shared.rank[body]]
             case ("own", sweep, column):
-                return shared.pick(sweep, i, column)
+                return shared.pick(sweep, self._in(sweep.rows), column)
             case ("parent", sweep, column):
-                return shared.pick(sweep, int(sweep.sources[i]), column)
+                return shared.pick(sweep, int(sweep.sources[self._in(sweep.rows)]), column)
             case ("fixed", node):
                 return node
 

@@ -53,6 +53,21 @@ Numbers: TypeAlias = tuple[SpatialInertia, Transform, tuple[Array, ...], float, 
 """Inertia of a body; placement, axes, pitch and armature of its hinge."""
 
 
+class Rows:
+    """The rows of the memories of sweeps: one for each body of the robot, or one for each body of
+    copies of parts of it; a row more is the world's."""
+
+    def __init__(self, bodies: Array, parents: Array) -> None:
+        self.bodies, self.parents = bodies, parents
+        """For each row its body, and the row of its parent."""
+        self.size = len(bodies)
+
+    def within(self, other: Rows, rows: Array) -> Array:
+        """The rows, where memories with the rows `other` have the same bodies: themselves, or for
+        copies those of the robot."""
+        return rows if other is self else self.bodies[rows]
+
+
 class Kind:
     """The bodies that share one trace, with their numbers."""
 
@@ -155,10 +170,12 @@ class LoopedSweep:
     in the rows of the bodies (`values`) or added to the rows `targets` (`sums`). The fields that a
     step sees of a parent are read from the rows `sources`."""
 
-    def __init__(self, shared: Shared, order: Sequence[int] | Array | None = None) -> None:
-        self.shared = shared
-        self.order = np.arange(shared.robot.nb) if order is None else np.array(order, np.int64)
-        self.sources = self.targets = shared.parents
+    def __init__(
+        self, shared: Shared, rows: Rows, order: Sequence[int] | Array | None = None
+    ) -> None:
+        self.shared, self.rows = shared, rows
+        self.order = np.arange(rows.size) if order is None else np.array(order, np.int64)
+        self.sources = self.targets = rows.parents
         self.tracers = [SweepTracer(self, c) for c in range(len(shared.kinds))]
         self.base: dict[int, Fields] = dict(shared.base)
         self.values: dict[Column, dict[int, Any]] = {}
@@ -188,9 +205,12 @@ class Shared:
         outer = current()
         assert outer is not None
         self.outer, self.robot = outer, robot
-        self.parents = np.array([p if p >= 0 else robot.nb for p in robot.parents], np.int64)
-        self.vectors: list[tuple[Node, list[Any], Array]] = []
-        """(array, its scalars, the offset of each body's part)."""
+        parents = np.array([p if p >= 0 else robot.nb for p in robot.parents], np.int64)
+        self.rows = Rows(np.arange(robot.nb), parents)
+        self.vectors: list[tuple[Node, list[Any], Array, Rows]] = []
+        """(array, its scalars, the offset of each row's part, the rows)."""
+        self.widths: dict[int, Sequence[int]] = {}
+        """How many numbers a body of each kind reads of a vector, if not one for each freedom."""
         self.kinds = [Kind(self, members) for members in _kinds(robot)]
         self.kind_of, self.rank = np.empty((2, robot.nb), np.int64)
         for c, kind in enumerate(self.kinds):
@@ -203,10 +223,13 @@ class Shared:
         self.sweeps: list[LoopedSweep] = []
         self.picks: list[tuple[Node, LoopedSweep, int, Column]] = []
 
-    def vector(self, scalars: Iterable[Any], offsets: Sequence[int] | Array) -> int:
-        """Add a vector of which each body reads a part, from its offset on; the vector's number."""
+    def vector(
+        self, scalars: Iterable[Any], offsets: Sequence[int] | Array, rows: Rows | None = None
+    ) -> int:
+        """Add a vector of which each row reads a part, from its offset on; the vector's number."""
         values = [plain(x) for x in scalars]
-        self.vectors.append((array_of(values), values, np.asarray(offsets, np.int64)))
+        places = np.asarray(offsets, np.int64)
+        self.vectors.append((array_of(values), values, places, rows or self.rows))
         return len(self.vectors) - 1
 
     def part(self, tracer: SweepTracer, number: int, size: int) -> Array:
