@@ -31,8 +31,8 @@ FOUR_BARS = Problem(
     "and of the other tips relative to it, which are large where a four-bar has left its branch. "
     "Near a flat position small errors of the closures become large errors of the rates; "
     "`stabilisation=100.0` removes them before the next one, the default of 10 does not always. "
-    "Adaptive methods shorten their steps there until these errors decide the motion, and dop853 "
-    "leaves the branch and is wrong by 35 J: use fixed steps for singular positions.",
+    "Adaptive methods shorten their steps there until these errors decide the motion, and are "
+    "wrong (dop853 by 0.4 J within 3 s): use fixed steps for singular positions.",
     ("B₀ [m]", "other tips [m]", "energy [J]"),
 )
 
