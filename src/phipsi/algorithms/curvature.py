@@ -184,24 +184,10 @@ def _check_coordinates(what: str, robot: Robot) -> None:
         )
 
 
-def brackets(k: Record) -> dict[str, Any]:
-    """c of the hinge, Σ c_ij^s H*_s = ad(H*_i) H*_j: the motions of a group move with the body;
-    zero for rates of coordinates"""
-    H = np.array([h.array for h in k.H.T.columns], object)
-    c = np.zeros((len(H),) * 3, object)
-    if k.hinge.kind.group:
-        gram = Pivot(H @ H.T)
-        for i, j in np.ndindex(c.shape[:2]):
-            c[i, j] = gram.solve(H @ k.H.T.columns[i].cross(k.H.T.columns[j]).array)
-    return {"c": c}
-
-
-def structure_constants(robot: Robot, q: ConfigurationLike) -> Annotated[Array, "nv nv nv"]:
+def structure_constants(robot: Robot) -> Annotated[Array, "nv nv nv"]:
     """c_ij^s of the Lie brackets [e_i, e_j] = Σ c_ij^s e_s of the freedoms, axes i, j, s."""
-    out = np.full((robot.nv,) * 3, 0.0, object)
-    for hinge, _, c in blocks(local(brackets, forest(robot, q)), "c"):
-        out[hinge.v, hinge.v, hinge.v] = c
-    return out
+    units = np.eye(robot.nv)
+    return np.array([robot.bracket(unit, units) for unit in units]).reshape((robot.nv,) * 3)
 
 
 @program(joint_space=True)
@@ -246,7 +232,7 @@ def christoffel(
     _check_size("christoffel", robot, 3)
     n = robot.nv
     dM, M = np.asarray(mass_matrix_derivative(robot, q)), np.asarray(mass_matrix(robot, q))
-    c = structure_constants(robot, q)
+    c = structure_constants(robot)
     pivot = Pivot(M) if kind == "second" else None
 
     quasi = robot.rates.min(initial=0) < 0

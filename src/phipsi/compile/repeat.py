@@ -196,14 +196,14 @@ def _numbers(loop: LoopBuilder, rows: Array | Sequence[Any]) -> list[Column]:
 
 
 def _traced_columns(loop: LoopBuilder, rows: Array | Sequence[Any]) -> list[Column]:
-    """The columns of traced rows: numbers are in the loop's table, elements of the memory of another
-    loop there, and other scalars in an array of the enclosing trace."""
+    """The columns of traced rows: numbers are in the loop's table, elements of the memory of
+    another loop there, and other scalars in an array of the enclosing trace."""
     width = prod(np.shape(rows)[1:])
     nodes = np.empty(len(rows) * width, object)
     nodes[:] = [loop.outer.lift(x) for x in np.asarray(rows, object).flat]
     nodes = nodes.reshape(len(rows), width)
     found: dict[int, Column] = {}
-    for j, column in enumerate(nodes.T):
+    for j, column in enumerate(nodes.T if len(rows) else ()):
         first: Node = column[0]
         if all(x.op == "const" for x in column):
             at = loop.table(np.array([x.value for x in column]))
