@@ -356,7 +356,7 @@ def test_curvature_is_a_tensor() -> None:
 def test_more_freedoms_than_are_unrolled(backend: Any) -> None:
     """Loops in the graph; along a direction 𝓜 changes by C + C*."""
     options: Any = {"kinds": ("spherical", "revolute", "planar"), "massless": False}
-    robot = random_forest(7, 13, **options)
+    robot = random_forest(7, 9, **options)
     zero = {f"armature:{h.name}": np.zeros(h.kind.nv) for h in robot.hinges}
     robot = robot.with_parameters(zero)
     assert 20 < robot.nv < 40

@@ -381,14 +381,13 @@ def branched(n: int) -> pp.Robot:
     return builder.build()
 
 
-@pytest.mark.parametrize("backend", ["numpy", "llvm"])
-def test_matrices_of_many_freedoms(backend: Any) -> None:
+def test_matrices_of_many_freedoms() -> None:
     """𝓜 by products with unit vectors, which are O(N); its inverse and its parts by NumPy."""
     robot = branched(36)
     n, active = robot.nv, np.arange(robot.nv) % 3 > 0
     assert robot.nb > 64 and n > 100
     q, _ = robot.random_state(1, (2,))
-    graphs = [PROGRAMS[name].compile(robot, backend=backend) for name in MATRICES[:6]]
+    graphs = [PROGRAMS[name].compile(robot, backend="llvm") for name in MATRICES[:6]]
     assert all(graph.graph.size < 6 * n * n for graph in graphs)
     mass = np.moveaxis(pp.mass_matrix_product(robot, q[:, None], np.eye(n)), 1, 2)
     found = [kernel(q) if i < 2 else kernel(q, active * 1.0) for i, kernel in enumerate(graphs)]
