@@ -173,6 +173,9 @@ def test_traced_values_are_assigned_into_zeros() -> None:
     for how in (lambda x: assigned(np.zeros, x), lambda x: np.add(x, x, out=np.zeros(3))):
         with pytest.raises(TraceError, match=r"phipsi\.zeros"):
             traced(how, 3)
+    for place in (0, slice(2), [0, 1]):
+        with pytest.raises(ValueError, match=r"an array of shape \(3,\) cannot be assigned to"):
+            traced(lambda x, place=place: pp.zeros(4).__setitem__(place, x) or x, 3)
     for index in (lambda x: x[x[0]], lambda x: pp.zeros((2, 2))[0, x[0]]):
         with pytest.raises(TraceError, match=r"phipsi\.where.*sequences"):
             traced(index, 3)

@@ -60,11 +60,13 @@ class Traced(np.ndarray):
         """Assign; a traced mask of the shape of the array chooses the elements that change."""
         if isinstance(index, Traced) and index.shape == self.shape:
             index, value = ..., where(index, value, self)
-        try:
-            super().__setitem__(index, _boxed(value))
-        except IndexError:
-            _refuse_traced(index)
-            raise
+        given, place = np.shape(value), np.shape(self[index])
+        ends = zip(given[::-1], place[::-1], strict=False)
+        if len(given) > len(place) or any(n not in (1, m) for n, m in ends):
+            raise ValueError(
+                f"an array of shape {given} cannot be assigned to elements of shape {place}"
+            )
+        super().__setitem__(index, _boxed(value))
 
     def __repr__(self) -> str:
         return f"<traced array, shape {self.shape}>"
