@@ -34,7 +34,7 @@ for hinge, how, controller, more in (
     ("wrist_pitch", "free", unaware, {}),
 ):
     motion = pp.simulate(
-        robot, q, None, controller, duration=8.0, dt=0.002, method="euler", every=25,
+        robot, q, None, controller, duration=7.0, dt=0.002, method="euler", every=25,
         parameters={**way, **more}, events=[pp.Failure(3.0, hinge, how)],
     )  # fmt: skip
     miss[controller.name, hinge] = motion.signals["position_error"][-1]
