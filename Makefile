@@ -17,7 +17,7 @@ demo: .venv/.core ## let a free-flying arm reach, and write figures and a report
 # Bytecode is kept, whatever the shell says: the tests start dozens of processes.
 test validation: export PYTHONDONTWRITEBYTECODE :=
 
-test: .venv/.dev ## run the tests (three minutes on two cores, six the first time)
+test: .venv/.dev ## run the tests (four minutes on two cores, eight the first time)
 	@$(BIN)/python -m pytest -q -n auto --dist worksteal
 
 validation: .venv/.dev ## run the long checks (an hour), and write docs/validation.md
