@@ -9,6 +9,7 @@ import pytest
 
 import phipsi as pp
 from phipsi.simulation import METHODS
+from tests.problems.bricard import start as bricard
 
 
 @pp.program
@@ -79,3 +80,24 @@ def test_wrong_arguments_are_one_sentence() -> None:
         pp.motion(servo, duration=0.02, method="rk5")  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="needs a program or a function"):
         pp.motion(3, duration=0.02)  # type: ignore[arg-type]
+
+
+def test_gradients_pass_through_redundant_closures():
+    """Bricard's mechanism, one of whose five rows always depends on the others."""
+    case = bricard(4)
+    robot, options = case.robot, case.options
+    swing = pp.motion(lambda robot, u: u, duration=0.02, dt=2e-3, **options)
+
+    @pp.program(shapes={"u": (5,)})
+    def cost(robot: pp.Robot, q: Any, v: Any, u: Any) -> Any:
+        return np.sum(swing(robot, q, v, u=u).v[-1] ** 2)
+
+    start = pp.simulate(robot, case.q, duration=0.3, dt=1e-3, every=300, **options)
+    state, u, step = (start.q[-1], start.v[-1]), np.array([0.3, -0.2, 0.5, 0.1, 0.4]), 1e-3
+    found = cost.derivative(wrt="u")(robot, *state, u)
+    ahead, behind = (
+        [float(cost(robot, *state, u + k * step * unit)) for unit in np.eye(5)] for k in (1, -1)
+    )
+    expected = (np.array(ahead) - behind) / (2 * step)
+    assert np.abs(expected).max() > 1e-3
+    np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-10)

@@ -222,6 +222,8 @@ class SemiPivot(Pivot):
 
 
 SHIFT, FLOOR, ORDER = 1e-11, 1e-2, 4
+"""Of `PseudoInverse`: the eigenvalue at which its filter changes from inverting to suppressing, the
+smallest scale of a row relative to the largest, and the order of the filter."""
 SERIES = tuple(float(comb(ORDER - 1 + j, j)) for j in range(ORDER))
 """The coefficients 1, 4, 10, 20 of the maximally flat filter of order 4."""
 DEPENDENT = 100.0 * SHIFT
@@ -291,8 +293,8 @@ def _smallest_eigenvalue(
     scale: Annotated[Array, "n"],
     solve: Callable[[Annotated[Array, "n"]], Annotated[Array, "n"]],
 ) -> Real:
-    """The smallest eigenvalue of S^−½AS^−½, S = diag(scale), by inverse iteration from a vector
-    that no robot has as a direction of its own; `solve` is A⁻¹ to within a shift."""
+    """The smallest eigenvalue of S^−½AS^−½, S = diag(scale), by inverse iteration from an
+    arbitrary fixed vector; `solve` is A⁻¹ to within a shift."""
     x = column([np.cos(1.0 + 7.0 * i * i) for i in range(len(scale))])
     for _ in range(ROUNDS):
         x = solve(scale * x)
