@@ -16,6 +16,8 @@ import importlib
 from pathlib import Path
 from typing import Any
 
+import phipsi.forks  # noqa: F401  (so that forks wait for the imports below)
+
 __version__ = "0.1.0"
 
 

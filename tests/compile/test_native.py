@@ -318,10 +318,10 @@ def workers(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     seen: list[int] = []
     work = MachineCode._work
 
-    def noted(self: MachineCode, arrays: Any, parts: Any, *keep: Any) -> None:
-        seen.append(len(parts))
-        work(self, arrays, parts, *keep)
-        assert not parts
+    def noted(self: MachineCode, call: Any) -> None:
+        seen.append(len(call.parts))
+        work(self, call)
+        assert not call.parts
 
     monkeypatch.setattr(MachineCode, "_work", noted)
     return seen

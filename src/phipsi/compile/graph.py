@@ -10,11 +10,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from phipsi.cached import cached_property
 from phipsi.compile.ops import OPS
 from phipsi.typing import Array
 
@@ -72,6 +72,11 @@ class LoopNode:
     def rounds(self) -> Iterator[tuple[Case, int]]:
         """Every case with the number of its rounds."""
         return zip(self.cases, np.bincount(self.choice, minlength=len(self.cases)), strict=True)
+
+    @property
+    def operations(self) -> int:
+        """Number of arithmetic operations of all rounds."""
+        return sum(case.body.operations * int(rounds) for case, rounds in self.rounds())
 
 
 @dataclass(frozen=True)

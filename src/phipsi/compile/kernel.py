@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from math import prod
 from typing import Any, Generic, TypeVar, overload
 
 import numpy as np
 
+from phipsi.cached import cached_property
 from phipsi.compile.backend import Argument, Executable, Out
 from phipsi.compile.backends import DTYPES, BackendName, Dtype, backend_named
 from phipsi.compile.device import is_host_array, on_device

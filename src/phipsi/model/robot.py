@@ -9,11 +9,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Annotated
 
 import numpy as np
 
+from phipsi.cached import cached_property
 from phipsi.conventions import GRAVITY
 from phipsi.model import configurations, edit, parameters
 from phipsi.model.builder import RobotBuilder

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from phipsi.cached import cached_property
 from phipsi.compile import Kernel
 from phipsi.model import Robot
 from phipsi.operators.algebra.expression import Expression

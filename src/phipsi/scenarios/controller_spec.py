@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from phipsi.algorithms import frame_pose
+from phipsi.cached import cached_property
 from phipsi.control import check_gains
 from phipsi.control.composition import PATH_PARAMETERS, Part, PathKind, path_kind
 from phipsi.model import Closure, Grasp, Robot

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from phipsi.cached import cached_property
 from phipsi.control.composition import composed, composed_name
 from phipsi.model import Closure, ModelError, Robot, untrusted
 from phipsi.programs import Program

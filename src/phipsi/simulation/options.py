@@ -13,10 +13,10 @@ import inspect
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import MISSING, dataclass, fields
-from functools import cached_property
 from numbers import Real
 from typing import Literal, ParamSpec, SupportsIndex, TypedDict, TypeVar, get_type_hints
 
+from phipsi.cached import cached_property
 from phipsi.model import Closure, Spring
 from phipsi.model.names import meant
 from phipsi.simulation.adaptive import ADAPTIVE, AdaptiveMethod, Tolerances

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from types import MappingProxyType
 from typing import Annotated, Any, TypeVar
 
@@ -19,6 +18,7 @@ from phipsi.algorithms import (
     potential_energy,
     spring_energy,
 )
+from phipsi.cached import cached_property
 from phipsi.model import Robot, Spring
 from phipsi.typing import Array, ArrayLike
 

@@ -13,10 +13,11 @@ from fractions import Fraction
 from functools import lru_cache
 from math import isfinite
 from numbers import Integral, Rational, Real
-from threading import Lock
+from threading import RLock
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, Self, TypeAlias, overload
 from weakref import WeakValueDictionary
 
+from phipsi.forks import held_at_forks
 from phipsi.operators.algebra.notation import ASCII, LATEX, UNICODE, Notation
 from phipsi.operators.algebra.spaces import SCALARS, Space, SpaceError
 from phipsi.operators.algebra.symbol import Symbol
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 
     Number: TypeAlias = float | Fraction | np.number[Any]
 
-_LOCK = Lock()
+_LOCK = held_at_forks(RLock())
 
 Terms = tuple[tuple[Fraction, "Expression"], ...]
 """A sum as pairs (number, term)."""

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 
+from phipsi.cached import cached_property
 from phipsi.model import Robot
 from phipsi.operators.algebra.derivation import CONDITIONS, Derivation, Equal, Step
 from phipsi.operators.algebra.expression import Expression, walk
