@@ -11,6 +11,7 @@ which forks, or wants the lock.
 from __future__ import annotations
 
 import _imp
+import concurrent.futures.thread  # noqa: F401  (has work at forks, and must not come during one)
 import importlib
 import os
 import threading

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from functools import cache as once
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -49,9 +50,12 @@ HELD = 500_000
 OWN = 1 << 20
 """Most bytes of a workspace that is allocated for a single long call."""
 
-LONG = 50_000_000
-"""Most operations between two moments at which an exception, such as that of Ctrl-C, can end a
-call: 3 ms of arithmetic in vectors, 50 ms of divisions."""
+LONG = 20_000_000
+"""Most operations between two moments at which Ctrl-C can end a call: 1 ms of vector arithmetic,
+20 ms of rounds of a small loop."""
+
+MOVED = 8
+"""The operations that take as long as one number that is read from memory or written there."""
 
 
 def host(dtype: str, single: bool = False) -> Machine:
@@ -149,7 +153,10 @@ class Native(Executable):
         if size > OWN:
             return HELD // self.operations
         most = self.threads or default_threads()
-        return (LONG if most == 1 else 2 * WORK) // self.operations
+        leaves = (*self.signature.inputs, *self.signature.results.leaves)
+        numbers = sum(prod(leaf.shape) for leaf in leaves)
+        bounded = LONG // (self.operations + MOVED * numbers)
+        return bounded if most == 1 else min(bounded, 2 * WORK // self.operations)
 
     def run(self, inputs: list[Array], outputs: list[Array]) -> None:
         """Evaluate arrays (rows, size) of any strides; `outputs` are written in place."""
@@ -195,12 +202,14 @@ class MachineCode:
         most `LONG` operations; and where one row has more, other threads compute while the caller
         waits. An exception stops them, and is raised when they have stopped.
         """
+        arrays = (*inputs, *outputs)
         rows, lanes = outputs[0].shape[0], self.machine.lanes
         share = -(-rows // (1 if threads == 1 else SHARES * threads))
-        each = max(1, min(share, LONG // self.operations))
+        each = LONG // (self.operations + MOVED * sum(a.shape[1] for a in arrays))
+        each = max(1, min(share, each))
         each += -each % lanes
         call = _Call(
-            np.array([(a.ctypes.data, *a.strides) for a in (*inputs, *outputs)], np.int64),
+            np.array([(a.ctypes.data, *a.strides) for a in arrays], np.int64),
             deque((start, min(start + each, rows)) for start in range(0, rows, each)),
             (inputs, outputs),
             [],
