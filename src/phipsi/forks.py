@@ -3,9 +3,9 @@
 A forked child has the one thread that forked. A lock that another thread held at that moment stays
 locked in the child for ever, and so does a module that another thread was importing: Python renews
 the locks of its own library, but not those of modules under import. A fork therefore waits until no
-other thread imports a part of phipsi or holds a lock given to `held_at_forks`. Such locks are not
-held while the user's code runs (a program that is traced, say), for that may wait for a thread
-which forks, or wants the lock.
+other thread imports a part of phipsi, or of a library that phipsi loads when it is first needed, or
+holds a lock given to `held_at_forks`. Such locks are not held while the user's code runs (a program
+that is traced, say), for that may wait for a thread which forks, or wants the lock.
 """
 
 from __future__ import annotations
@@ -22,7 +22,11 @@ from typing import Any
 PATIENCE = 30.0
 """How long a fork waits for imports [s]: longer than they take, but not for ever, since an import
 may itself wait for the forking thread."""
-_PACKAGE = __name__.partition(".")[0]
+LIBRARIES = frozenset(
+    ("phipsi", "numpy", "scipy", "defusedxml", "xml", "mujoco", "sympy", "pandas", "matplotlib")
+)
+"""The libraries whose imports a fork waits for: those that functions of phipsi import, and those
+that import parts of themselves when they are first used. None runs code of the user."""
 _locks: list[threading.RLock] = []
 _held: list[ExitStack] = []
 """What the fork in progress holds."""
@@ -46,7 +50,7 @@ def held_at_forks(lock: threading.RLock) -> threading.RLock:
 
 
 def _before() -> None:
-    """Wait until no other thread imports phipsi or holds a lock, and keep it so."""
+    """Wait until no other thread imports a library or holds a lock, and keep it so."""
     end = time.monotonic() + PATIENCE
     while True:
         with ExitStack() as held:
@@ -66,10 +70,10 @@ def _after() -> None:
 
 
 def _imported_elsewhere() -> bool:
-    """Whether another thread is importing a module of phipsi."""
+    """Whether another thread is importing a module of these libraries."""
     locks: dict[str, Any] = getattr(vars(importlib)["_bootstrap"], "_module_locks", {})
     for name, reference in locks.copy().items():
-        lock = reference() if name.partition(".")[0] == _PACKAGE else None
+        lock = reference() if name.partition(".")[0] in LIBRARIES else None
         if lock is not None and lock.owner not in (None, threading.get_ident()):
             return True
     return False

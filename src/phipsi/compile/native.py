@@ -209,7 +209,7 @@ class MachineCode:
         each = max(1, min(share, each))
         each += -each % lanes
         call = _Call(
-            np.array([(a.ctypes.data, *a.strides) for a in arrays], np.int64),
+            np.array([(_address(a), *a.strides) for a in arrays], np.int64),
             deque((start, min(start + each, rows)) for start in range(0, rows, each)),
             (inputs, outputs),
             [],
@@ -237,7 +237,7 @@ class MachineCode:
         except IndexError:
             room = workspace([self])
         call.rooms.append(room)
-        places = call.arrays.ctypes.data, room.ctypes.data
+        places = _address(call.arrays), _address(room)
         with suppress(IndexError):
             while True:
                 self._call(places[0], *call.parts.popleft(), places[1])
@@ -257,6 +257,12 @@ class _Call(NamedTuple):
         self.parts.clear()
         for room in self.rooms:
             room[STOP] = 1
+
+
+def _address(array: Array) -> int:
+    """The address of an array's memory. (`array.ctypes.data` imports a module, which finalizers
+    cannot at the end of the process.)"""
+    return array.__array_interface__["data"][0]
 
 
 def workspace(codes: Sequence[MachineCode]) -> Array:
