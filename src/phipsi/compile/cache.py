@@ -22,6 +22,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from phipsi import sources
+
 DEFAULT_LIMIT = 512 << 20
 """Total size of the entries [bytes], unless PHIPSI_CACHE_SIZE gives another."""
 
@@ -128,6 +130,15 @@ def store(key: str, code: bytes) -> None:
     directory, limit = _usable(create=True), _limit()
     if directory is None:
         return
+    try:
+        unchanged = sources.unchanged()
+    except OSError:
+        return
+    if not unchanged:
+        return _warn(
+            "compiled code is no longer kept on disk: the files of phipsi have changed since they "
+            "were imported. Restart Python to run what they are now"
+        )
     if len(entry) <= _room(limit):
         _write(directory / name, entry)
     written = _written.get(directory, limit) + len(entry)

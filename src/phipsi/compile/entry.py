@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from phipsi import sources
 from phipsi.compile import cache, jit
 from phipsi.compile.entry_text import ENTRY
 
@@ -165,7 +166,8 @@ def _compiled() -> tuple[object, int]:
         writeable=0x0501,
         mask=0x80000501,  # and does not warn on writing
     )
-    key = hashlib.sha256((text + jit.versions()).encode()).hexdigest()
+    what = sources.digest("compile") + (text + jit.versions()).encode()
+    key = hashlib.sha256(what).hexdigest()
     with jit.lock:
         code = cache.load(key)
         if code is None:

@@ -13,14 +13,13 @@ import json
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache as once
 from math import prod
-from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
 
 import numpy as np
 
+from phipsi import sources
 from phipsi.compile import (
     ArraySpec,
     BackendName,
@@ -191,7 +190,7 @@ class Request:
             return None
         how = (options, self.specs, self.extra, self.unroll, self.joint_space)
         what = (self.content_key, self.robot.key, how)
-        return hashlib.sha256(_sources() + repr(what).encode()).hexdigest()
+        return hashlib.sha256(sources.digest() + repr(what).encode()).hexdigest()
 
 
 _graphs: WeakValueDictionary[str, Graph] = WeakValueDictionary()
@@ -224,12 +223,3 @@ def without_collections() -> Generator[None, None, None]:
     finally:
         if enabled:
             gc.enable()
-
-
-@once
-def _sources() -> bytes:
-    """A digest of the source of phipsi."""
-    digest = hashlib.sha256()
-    for path in sorted(Path(__file__).parents[1].rglob("*.py")):
-        digest.update(path.read_bytes())
-    return digest.digest()
