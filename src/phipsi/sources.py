@@ -35,9 +35,11 @@ def _files(place: Path = _ROOT) -> Iterator[tuple[str, os.stat_result]]:
 def _sources(folder: str) -> Iterator[tuple[str, os.stat_result]]:
     with os.scandir(folder) as items:
         for item in items:
+            if item.name.startswith((".", "__pycache__")):
+                continue  # locks and copies of editors; bytecode of sources
             if item.name.endswith((".py", ".pyc")):
                 yield item.path, os.stat(item.path)
-            elif item.name != "__pycache__" and item.is_dir():
+            elif item.is_dir():
                 yield from _sources(item.path)
 
 
