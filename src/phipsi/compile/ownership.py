@@ -38,9 +38,10 @@ def flaw_of_directory(directory: Path) -> str | None:
     member: such a group is what many systems give to each user, with a umask of 002.
     """
     if sys.platform == "win32":
-        directory.stat()
         return None
     *way, (last, info) = _way(directory)
+    if not stat.S_ISDIR(info.st_mode):
+        raise NotADirectoryError(last)
     owners = {0, os.geteuid(), way[0][1].st_uid if way else 0}
     for path, place in way:
         if place.st_uid not in owners:
