@@ -32,13 +32,14 @@ from phipsi.compile import (
     backend_named,
     cache,
     default_backend,
+    flatten,
     lift,
     tracing,
 )
 from phipsi.compile.node import TraceTooLarge
 from phipsi.compile.stored_graph import from_values, to_values
 from phipsi.model import Robot
-from phipsi.programs.arguments import flatten, is_mapping, is_sequence
+from phipsi.programs.arguments import is_mapping, is_sequence
 from phipsi.programs.identity import identity
 from phipsi.programs.inputs import InputSpecs
 from phipsi.sweeps.lowering import unrolling
