@@ -16,14 +16,16 @@ import importlib
 from pathlib import Path
 from typing import Any
 
-import phipsi.forks  # noqa: F401  (so that forks wait for the imports below)
+importlib.import_module("phipsi.sources")  # before any other module, whose files it watches
+importlib.import_module("phipsi.forks")  # forks wait for the imports that follow
 
 __version__ = "0.1.0"
 
 
 def _homes() -> dict[str, str]:
     """The module of each public name, read from the stub."""
-    stub = ast.parse(Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
+    file = str(Path(__file__).with_name("__init__.pyi"))
+    stub = ast.parse(__loader__.get_data(file))  # which may be in an archive
     imports = (node for node in stub.body if isinstance(node, ast.ImportFrom))
     return {name.name: str(node.module) for node in imports for name in node.names}
 

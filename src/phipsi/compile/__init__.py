@@ -18,7 +18,7 @@ from phipsi.compile.kernel import Kernel, as_numbers
 from phipsi.compile.loops import LoopBuilder, array_of
 from phipsi.compile.node import Builder, Node, TraceError, current, tracing
 from phipsi.compile.repeat import Gathered, repeat
-from phipsi.compile.signature import ArraySpec, Structure
+from phipsi.compile.signature import ArraySpec, Structure, flatten
 from phipsi.compile.trace import Tracer
 
 __all__ = [
@@ -49,6 +49,7 @@ __all__ = [
     "backend_named",
     "current",
     "default_backend",
+    "flatten",
     "is_traced",
     "lift",
     "on_device",

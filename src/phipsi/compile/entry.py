@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from phipsi import sources
 from phipsi.compile import cache, jit
 from phipsi.compile.entry_text import ENTRY
 from phipsi.typing import Array
@@ -166,7 +167,8 @@ def _compiled() -> Array:
         writeable=0x0501,
         mask=0x80000501,  # and does not warn on writing
     )
-    key = hashlib.sha256((text + jit.versions()).encode()).hexdigest()
+    what = sources.digest("compile") + (text + jit.versions()).encode()
+    key = hashlib.sha256(what).hexdigest()
     code = cache.load(key)
     if code is None:
         code = jit.compiled(_spelt_out(text))

@@ -87,6 +87,10 @@ class Graph:
     nodes: tuple[Instruction, ...]
     outputs: tuple[tuple[str, tuple[int, ...]], ...]
 
+    def __reduce__(self) -> tuple[Callable[..., Graph], tuple[object, ...]]:
+        ops, args, values = zip(*self.nodes, strict=True) if self.nodes else ((), (), ())
+        return _of_columns, (self.inputs, ops, args, values, self.outputs)
+
     def with_inputs(self, inputs: tuple[tuple[str, int], ...], number: dict[int, int]) -> Graph:
         """The same graph with its one input renumbered."""
         nodes = (
@@ -200,6 +204,17 @@ class Graph:
                 for case in loop.cases:
                     text.update(case.body.digest.encode())
         return text.hexdigest()
+
+
+def _of_columns(
+    inputs: tuple[tuple[str, int], ...],
+    ops: tuple[str, ...],
+    args: tuple[tuple[int, ...], ...],
+    values: tuple[Any, ...],
+    outputs: tuple[tuple[str, tuple[int, ...]], ...],
+) -> Graph:
+    """The graph with these operations, operands and values of its nodes; pickles call this."""
+    return Graph(inputs, tuple(map(Instruction, ops, args, values)), outputs)
 
 
 @dataclass(frozen=True)

@@ -86,6 +86,16 @@ class Kernel(Callee[R]):
             raise ValueError(f"threads is {self.threads!r}, needs a whole number of at least 1")
         object.__setattr__(self, "__call__", self._call)
 
+    def __reduce__(self) -> tuple[type[Kernel[Any]], tuple[object, ...]]:
+        how = (self.dtype, self.backend, self.threads)
+        return Kernel, (self.name, self.graph, self.parameters, self.results, *how)
+
+    def __copy__(self) -> Kernel[R]:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Kernel[R]:
+        return self
+
     @property
     def graph(self) -> Graph:
         """The graph of scalar operations."""

@@ -5,10 +5,8 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
-import inspect
 import os
 import struct
-import sys
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
@@ -19,17 +17,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from phipsi.compile import (
-    cache,
-    coefficients,
-    jit,
-    llvm_driver,
-    llvm_math,
-    llvm_text,
-    ops,
-    schedule,
-    to_llvm,
-)
+from phipsi import sources
+from phipsi.compile import cache, jit
 from phipsi.compile.backend import Executable
 from phipsi.compile.entry import entry
 from phipsi.compile.graph import Graph, Recalled
@@ -73,13 +62,9 @@ def host(dtype: str, single: bool = False) -> Machine:
 
 @once
 def _version() -> bytes:
-    """The source text of all modules that determine the machine code, and the versions of LLVM: a
-    part of its cache key."""
-    here = sys.modules[__name__]
-    emitters = (to_llvm, schedule, llvm_text, llvm_driver, llvm_math, coefficients)
-    modules = (here, jit, *emitters, ops)
-    text = "".join(inspect.getsource(module) for module in modules)
-    return (text + jit.versions()).encode()
+    """The sources of the compiler and the versions of LLVM: a part of the cache key of machine
+    code."""
+    return sources.digest("compile") + jit.versions().encode()
 
 
 class Native(Executable):

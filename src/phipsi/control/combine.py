@@ -69,7 +69,8 @@ def on_path(controller: Program[..., Any]) -> Program[..., Any]:
     for name, p in controller.parameters.items():
         if name not in TARGETS[kind]:
             parameters[name] = replace(parameters.get(name, p), default=p.default)
-    return _made(control, f"{controller.name}_on_path", [controller], parameters)
+    made_by = (on_path, (controller,))
+    return _made(control, f"{controller.name}_on_path", [controller], parameters, made_by)
 
 
 @lru_cache(maxsize=64)
@@ -124,7 +125,8 @@ def assisted(controller: Program[..., Any], by: Program[..., Any]) -> Program[..
         aid.pop("active", None)
         return {"tau": tau, **aid, **out}
 
-    return _made(control, f"{controller.name}_with_{by.name}", [by, controller], both)
+    made_by = (assisted, (controller, by))
+    return _made(control, f"{controller.name}_with_{by.name}", [by, controller], both, made_by)
 
 
 def _made(
@@ -132,10 +134,16 @@ def _made(
     name: str,
     parts: list[Program[..., Any]],
     parameters: Mapping[str, Parameter],
+    made_by: tuple[Callable[..., Any], tuple[Any, ...]],
 ) -> Program[..., Any]:
     """A program of that name and those parameters, with the documentation of its parts."""
     own = [replace(p, keyword_only=True, positional_only=False) for p in parameters.values()]
     doc = "\n\n".join(f"{p.name}: {inspect.getdoc(p)}" for p in parts)
     return Program(
-        function, [ROBOT, *own], name=name, doc=doc, content_key=identity((name, *parts))
+        function,
+        [ROBOT, *own],
+        name=name,
+        doc=doc,
+        content_key=identity((name, *parts)),
+        made_by=made_by,
     )

@@ -18,6 +18,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from phipsi.compile import ArraySpec, Dtype, Kernel, Structure, default_backend
+from phipsi.compile.signature import first
 from phipsi.forks import held_at_forks
 from phipsi.model import Robot
 from phipsi.programs import Program
@@ -58,7 +59,7 @@ class Flat:
 
     def __init__(self, kernel: Kernel[Any], origin: Origin | None = None) -> None:
         given, leaves = _leaves(kernel), kernel.results.leaves
-        results = Structure(leaves, tuple if len(leaves) > 1 else _first)
+        results = Structure(leaves, tuple if len(leaves) > 1 else first)
         parameters = tuple((leaf.name, leaf) for leaf in given)
         self.kernel = replace(kernel, parameters=parameters, results=results)
         self.origin = origin
@@ -168,6 +169,15 @@ class Bound:
         """The functions that pack the results of kernels, by the keys of these."""
         self._flats: dict[CallKey, Flat] = {}
 
+    def __reduce__(self) -> tuple[type[Bound], tuple[object, ...]]:
+        return Bound, (self.program, self.robot, self.inputs, self.fixed)
+
+    def __copy__(self) -> Bound:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Bound:
+        return self
+
     def _check(self, names: Mapping[str, Any]) -> None:
         for name in names:
             if name not in self.program.parameters and name not in self.inputs:
@@ -261,11 +271,6 @@ class Bound:
                 f"{self.program.name}: {key or name} has shape {tuple(shape)}, needs ({wanted})"
             )
         return tuple(core)
-
-
-def _first(parts: Sequence[Any]) -> Any:
-    """How a single result is packed."""
-    return parts[0]
 
 
 def _leaves(kernel: Kernel[Any]) -> list[ArraySpec]:

@@ -403,6 +403,12 @@ class Robot(RobotDescription):
     def __reduce__(self) -> tuple[Callable[[str], Robot], tuple[str]]:
         return from_json, (to_json(self),)
 
+    def __copy__(self) -> Robot:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Robot:
+        return self
+
     def __repr__(self) -> str:
         bodies = "body" if self.nb == 1 else "bodies"
         return f"<Robot {self.name!r}: {self.nb} {bodies}, nq={self.nq}, nv={self.nv}>"

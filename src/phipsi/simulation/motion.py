@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Annotated, Any, NamedTuple, Unpack
 
 import numpy as np
@@ -135,6 +136,7 @@ def motion(
         name=title,
         doc=f"{clock.samples * clock.every} steps of {clock.dt:g} s by {method.name}.",
         verify=verify if any(p.rule for p in parameters) else None,
+        made_by=(partial(motion, controller, duration=duration, **options), ()),
     )
 
 
