@@ -109,7 +109,8 @@ def rollout(
     signals: bool = False,
     **options: Unpack[SimulationKeywords],
 ) -> Trajectory:
-    """Many motions at once: controller, dynamics and integrator, all steps, in one kernel.
+    """Many motions at once: controller, dynamics and integrator, all steps, in one kernel, called
+    again and again for bounded times.
 
     The batch is that of q0, v0 and the parameters, any of which may have one value per row. A
     motion that diverges is NaN from there on.
@@ -141,6 +142,11 @@ def rollout(
     -------
     Trajectory
         One trajectory with arrays (…, N, n).
+
+    Raises
+    ------
+    Interrupted
+        Ctrl-C was pressed; the error has the samples until then.
 
     Examples
     --------
