@@ -109,11 +109,11 @@ def rollout(
     signals: bool = False,
     **options: Unpack[SimulationKeywords],
 ) -> Trajectory:
-    """Many motions at once: controller, dynamics and integrator, all steps, in one kernel, called
-    again and again for bounded times.
+    """Many motions at once: controller, dynamics and integrator, steps and all, in one kernel.
 
-    The batch is that of q0, v0 and the parameters, any of which may have one value per row. A
-    motion that diverges is NaN from there on.
+    A long motion is several calls of it, each of a bounded time. The batch is that of q0, v0 and
+    the parameters, any of which may have one value per row. A motion that diverges is NaN from
+    there on.
 
     Parameters
     ----------
