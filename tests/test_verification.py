@@ -68,7 +68,7 @@ def test_limits_without_meaning_are_not_reached():
     x = States(builder.build(), 0)
     assert np.abs(x.q).max() < 20.0 and len(set(x.q[:, 0])) == len(x.q)
     rail = builder.build().edit()
-    rail.replace_hinge("spin", lower=1e3, upper=1e9)
+    rail.replace_hinge("spin", lower=(1e3,), upper=(1e9,))
     q = States(rail.build(), 0).q
     assert (q >= 1e3).all() and (q <= 1e3 + 20.0).all()
 
@@ -201,15 +201,17 @@ def test_a_wrong_identity_is_noticed(monkeypatch: pytest.MonkeyPatch):
 def test_a_robot_whose_programs_are_wrong_is_not_sound():
     """Programs are traced on `Robot.equivalent`; here it has a body that is a millionth heavier.
     Dense matrices, peers and Python over long double are made of the robot itself."""
-    builder = pp.Builder("one of its kind")  # no cache has another trace of it
-    for k, axis in enumerate(((0, 1, 0), (1, 0, 0), (0, 1, 0))):
-        parent = f"b{k - 1}" if k else "world"
-        builder.body(f"b{k}", mass=1.0 + k / 3, com=(0.1, 0.2, 0.3), inertia=(0.4, 0.5, 0.6))
-        builder.hinge(f"h{k}", "revolute", parent, f"b{k}", position=(0.3, 0.1, 0.5), axis=axis)
-    robot = builder.build()
-    heavier = robot.edit()
-    heavier.replace_body("b2", mass=(1.0 + 2 / 3) * (1.0 + 1e-6))
-    robot.__dict__["equivalent"] = heavier.build()
+
+    def made(mass: float) -> pp.Robot:
+        builder = pp.Builder("one of its kind")  # no cache has another trace of it
+        for k, axis in enumerate(((0, 1, 0), (1, 0, 0), (0, 1, 0))):
+            parent = f"b{k - 1}" if k else "world"
+            builder.body(f"b{k}", mass=mass, com=(0.1, 0.2, 0.3), inertia=(0.4, 0.5, 0.6))
+            builder.hinge(f"h{k}", "revolute", parent, f"b{k}", position=(0.3, 0, 1), axis=axis)
+        return builder.build()
+
+    robot = made(1.5)
+    robot.__dict__["equivalent"] = made(1.5 * (1.0 + 1e-6))
     found = pp.verify(robot)
     assert not found.sound and f"{len(found.failed)} of " in str(found)
     failed = {check.name for check in found.failed}
