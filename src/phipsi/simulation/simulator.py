@@ -12,6 +12,7 @@ import numpy as np
 from phipsi.algorithms import frame_pose, loop_opening
 from phipsi.model import Robot
 from phipsi.simulation.adaptive import ADAPTIVE, solve
+from phipsi.simulation.balance import ADAPTIVE_STEPS, UNITS, balance
 from phipsi.simulation.closed_loop import ClosedLoop, LoopInputs, observe
 from phipsi.simulation.controller import BoundController, Controller, bind
 from phipsi.simulation.diverged import Diverged, advice
@@ -56,6 +57,8 @@ class Simulator:
         self.memory = None if memory is None else np.atleast_1d(np.asarray(memory, float))
         self.failing = False
         """Whether motors fail on the way, so that `active` is an input of the kernel."""
+        self.doubts: list[str] = []
+        """What a motion whose balance is watched broke."""
 
     def simulate(
         self, q0: ArrayLike, v0: ArrayLike | None, parameters: Mapping[str, Any] | None,
@@ -83,7 +86,7 @@ class Simulator:
         of joints and nothing was said of them."""
         unsaid = self.options.limits is None
         beyond = first_beyond(self.robot, found.t, found.q) if unsaid else None
-        for doubt in filter(None, (contradiction(found), beyond)):
+        for doubt in filter(None, (contradiction(found), beyond, *self.doubts)):
             warnings.warn(doubt, SimulationWarning, stacklevel=4)
         return found
 
@@ -125,7 +128,7 @@ class Simulator:
         try:
             for segment in self._segments(phase, events, memory, log, progress):
                 segments.append(segment)
-            whole = self._trajectory(segments, log, frames)
+            whole = self._trajectory(segments, log, frames, complete=True)
         except KeyboardInterrupt:
             if not any(segment.first for segment in segments):
                 raise
@@ -255,7 +258,7 @@ class Simulator:
     def _steps(self, phase: Phase, bound: Bound, memory: Array | None) -> FixedSteps:
         """The steps of a method that has fixed ones."""
         how, (controller, values, sequences) = self.options, bound
-        method = METHODS[how.method].name
+        method = METHODS[how.method].name if how.method in METHODS else "rk4"
         loop = ClosedLoop(controller, phase.plant, method, how.coordinates, how.unroll)
         inputs = self._inputs(phase, memory, values)
         return FixedSteps(self.robot, loop, self.clock, phase, inputs, sequences)
@@ -295,9 +298,12 @@ class Simulator:
         """The trajectory of a rollout whose first states are `found`."""
         segment = Segment(phase, *bound, 0, found.q, found.v, found.memory)
         observed = self._observed(segment) if signals else {}
+        if len(segment.numbers) > self.clock.samples:
+            observed |= self._balanced(segment)
         tau = observed.pop("tau", np.broadcast_to(np.nan, found.v.shape))
         return Trajectory(
             self.robot, self.clock.time(segment.numbers), found.q, found.v, tau, signals=observed,
+            units={name: unit for name, unit in UNITS.items() if name in observed},
             method=self.options.method, dt=self.clock.dt, passive=phase.plant.passive,
             springs=phase.plant.springs,
         )  # fmt: skip
@@ -317,12 +323,29 @@ class Simulator:
         out = observe(self.robot, segment.q, segment.v, t, *inputs, loop=loop)
         return dict(named(out, phase.plant.closures))
 
+    def _balanced(self, segment: Segment) -> dict[str, Array]:
+        """The balance of a segment as signals, if it is wanted; doubts are kept."""
+        if not self.options.verify or segment.q.shape[-2] < 2:
+            return {}
+        steps = self._steps(segment.phase, segment.bound, None)
+        if self.options.method in ADAPTIVE:
+            steps = steps.finer(ADAPTIVE_STEPS // 2)
+        found = balance(steps, segment, self.clock.time(segment.numbers))
+        self.doubts += found.doubts()
+        return found.signals
+
     def _trajectory(
-        self, segments: list[Segment], log: list[tuple[float, str]], frames: tuple[str, ...]
-    ) -> Trajectory:
-        """The trajectory of all segments; of two samples at one time the later, after the event."""
+        self, segments: list[Segment], log: list[tuple[float, str]], frames: tuple[str, ...],
+        *, complete: bool = False,
+    ) -> Trajectory:  # fmt: skip
+        """The trajectory of all segments; of two samples at one time the later, after the event.
+        The balance is that of a `complete` motion alone."""
         parts = merged(segments)
         observed = [self._observed(segment) for segment in parts]
+        if complete:
+            observed = [
+                own | self._balanced(segment) for own, segment in zip(observed, parts, strict=True)
+            ]
         names = dict.fromkeys(name for own in observed for name in own)
         signals = {name: joined(name, observed, parts) for name in names}
         t = self.clock.time(np.concatenate([segment.numbers for segment in parts]))
@@ -331,6 +354,7 @@ class Simulator:
         poses = {name: np.asarray(frame_pose(self.robot, q, name)) for name in frames}
         return Trajectory(
             self.robot, t, q, v, signals.pop("tau"), poses, signals, events=tuple(log),
+            units={name: unit for name, unit in UNITS.items() if name in signals},
             method=self.options.method, dt=self.clock.dt, passive=parts[0].phase.plant.passive,
             springs=parts[0].phase.plant.springs,
         )  # fmt: skip

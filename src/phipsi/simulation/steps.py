@@ -7,7 +7,7 @@ cost alone and not on a clock, so that the same motion is the same sequence of c
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any, NamedTuple
 
@@ -73,6 +73,21 @@ class FixedSteps:
     phase: Phase
     inputs: LoopInputs
     sequences: Sequences | None
+    offset: Array | float = 0.0
+    """Steps before the first round; one number, or one for each row of the phase."""
+
+    def finer(self, times: int) -> FixedSteps:
+        """The same with so many steps in the place of one."""
+        clock, sequences = self.clock, self.sequences
+        if sequences is not None:
+            sequences = replace(sequences, steps=sequences.steps * times)
+        inputs = self.inputs._replace(dt=self.inputs.dt / times)
+        clock = replace(clock, every=clock.every * times)
+        return replace(self, clock=clock, inputs=inputs, sequences=sequences)
+
+    def run(self, rounds: int, each: int) -> States:
+        """The states at the beginning and after each of so many rounds of `each` steps."""
+        return self._advanced(self._start(), 0, rounds, each)
 
     def samples(self, now: int, until: int, most: int) -> Iterator[tuple[int, States]]:
         """The samples from `now`, where the phase begins, to `until`, call by call: the number of
@@ -140,8 +155,9 @@ class FixedSteps:
         if self.sequences is not None:
             intervals = each // self.sequences.steps
             over_time = self.sequences.chosen(at * intervals, count * intervals).vectors
+        first = self.offset + float(at * each)
         arrays = (
-            self.robot, q, v, float(at * each), inputs.dt, p, memory, inputs.active, inputs.locked,
+            self.robot, q, v, first, inputs.dt, p, memory, inputs.active, inputs.locked,
             inputs.parameters, *over_time,
         )  # fmt: skip
         return arrays, {"loop": self.loop, "count": count, "every": each}
