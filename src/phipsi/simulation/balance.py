@@ -43,12 +43,17 @@ SAFETY = 4.0
 and that of Simpson's rule than it differs from the trapezoids'."""
 ROUNDING = 1e-12
 """The relative error of energies and momenta that rounding explains, for each sample."""
-MUCH = 0.05
+MUCH = 0.02
 """The part of the energy, or momentum, in play that a motion may lose or gain in silence."""
 GAP = 1e-4
 """The gap [rad, m] that closures may have opened by."""
 NORM = 1e-9
 """How far from one the norm of a quaternion may be."""
+SINGULAR = (
+    ", or start such that the closures stay away from singular positions, which adaptive methods "
+    "cannot pass"
+)
+"""What to do besides where there are closures."""
 PARTS = 8
 """Parts of an interval at which power is asked for, at most; a power of two."""
 ADAPTIVE_STEPS = 16
@@ -217,7 +222,7 @@ class Balance:
                 yield (
                     f"the steps are too coarse: the energy is off by {self.energy[at]:.2g} J at "
                     f"t = {t:g} s, of {self.exchanged[at]:.2g} J in play; take a smaller dt, "
-                    "smaller tolerances or another method"
+                    f"smaller tolerances or another method{SINGULAR if self.opening.any() else ''}"
                 )
         if self.momentum is not None and self.momentum_explained is not None:
             found = _first(self, self.momentum > self.momentum_explained)
