@@ -99,6 +99,18 @@ class CompiledFunction(TracedFunction, Generic[P, R]):
         robot, arguments = self.bind(args, kwargs)
         if current() is not None:
             return self.inlined(robot, arguments)
+        kernel, values = self._found(robot, arguments)
+        result = kernel.run(values)
+        self._shortcuts.learn(kernel, args, kwargs)
+        return result
+
+    def operations(self, *args: P.args, **kwargs: P.kwargs) -> int:
+        """How many scalar operations the call with these arguments takes for one row."""
+        robot, arguments = self.bind(args, kwargs)
+        return self._found(robot, arguments)[0].code.operations
+
+    def _found(self, robot: Robot, arguments: dict[str, Any]) -> tuple[Kernel[Any], list[Any]]:
+        """The kernel for a robot and arguments, made if there is none yet, and its inputs."""
         options, specs, values = self.sort(robot, arguments)
         dtype = common_dtype(x for value in arguments.values() for x in _members(value))
         if self.verified and dtype == "float32":
@@ -114,9 +126,7 @@ class CompiledFunction(TracedFunction, Generic[P, R]):
         else:
             with suppress(KeyError):  # another thread may have dropped it
                 self._kernels.move_to_end(key)
-        result = kernel.run(values)
-        self._shortcuts.learn(kernel, args, kwargs)
-        return result
+        return kernel, values
 
     def _verified(self, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The checked result. Arrays on a CUDA device are copied to the host for the check."""

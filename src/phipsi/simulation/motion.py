@@ -80,6 +80,8 @@ def motion(
     how, own = options_of("motion", duration, options), program_of(controller)
     how.check_method(bool(how.plant.closures))
     how.check_fixed_steps("motion")
+    if how.verify:
+        raise ValueError("motion: verify is for simulate and rollout; a program has no warnings")
     clock, method = how.clock, METHODS[how.method]
     title = "motion" if own is None else f"motion_of_{own.name}"
     known = {} if own is None else own.parameters
