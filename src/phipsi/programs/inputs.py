@@ -56,8 +56,9 @@ class Inputs:
         self, args: tuple[Any, ...], kwargs: Mapping[str, Any]
     ) -> tuple[Robot, dict[str, Any]]:
         """The robot and the other arguments of a call by name, defaults included."""
-        if args and not isinstance(args[0], Robot):
-            raise TypeError(f"{self.name} needs a Robot first, got {type(args[0]).__name__}")
+        first = args[0] if args else kwargs.get(self.robot_parameter.name, EMPTY)
+        if not isinstance(first, Robot) and first is not EMPTY:
+            raise TypeError(f"{self.name} needs a Robot first, got {type(first).__name__}")
         try:
             bound = self.__signature__.bind(*args, **kwargs)
         except TypeError as error:
@@ -83,6 +84,14 @@ class Inputs:
             return False
         return not is_dynamic(value)
 
+    def check_mapping(self, name: str, value: Mapping[Any, Any]) -> None:
+        """Raise TypeError if a parameter takes no mapping, or the keys are no names."""
+        if not self.parameters[name].mapping:
+            raise TypeError(f"{self.name}: {name} is a mapping, needs an array of numbers")
+        for key in value:
+            if not isinstance(key, str):
+                raise TypeError(f"{self.name}: {name} has the key {key!r}, needs names")
+
     def is_mask(self, name: str) -> bool:
         """Whether a parameter is a mask of truth values."""
         return self.parameters[name].kind == "mask"
@@ -107,6 +116,7 @@ class Inputs:
                     raise TypeError(f"{self.name}: the option {name} is a {kind}, needs a constant")
                 options.append((name, value))
             elif is_mapping(value) and not self.is_mask(name):
+                self.check_mapping(name, value)
                 arrays = {k: as_array(f"{self.name}: {name}[{k!r}]", v) for k, v in value.items()}
                 specs.append((name, tuple(ArraySpec(k, a.shape[-1:]) for k, a in arrays.items())))
                 values.extend(arrays.values())
@@ -140,6 +150,7 @@ class Inputs:
             elif name not in arguments or self.is_option(name, value):
                 options[name] = frozen(value)
             elif is_mapping(value):
+                self.check_mapping(name, value)
                 specs.append((name, tuple(ArraySpec(k, np.shape(v)) for k, v in value.items())))
             else:
                 if parameter.kind == "mask":

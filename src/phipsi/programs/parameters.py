@@ -6,7 +6,8 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, get_args, get_origin
+from types import UnionType
+from typing import Any, Literal, Protocol, Union, get_args, get_origin
 
 import numpy as np
 
@@ -67,6 +68,8 @@ class Parameter:
     keyword_only: bool = False
     positional_only: bool = False
     annotation: Any = EMPTY
+    mapping: bool = True
+    """Whether an array may be given as a mapping of names to numbers."""
 
     @property
     def required(self) -> bool:
@@ -127,6 +130,7 @@ def parameters_of(
             keyword_only=p.kind is p.KEYWORD_ONLY,
             positional_only=p.kind is p.POSITIONAL_ONLY,
             annotation=p.annotation,
+            mapping=_takes_mapping(p.name, known.get(p.name), hint),
         )
 
     return [described(p) for p in found]
@@ -163,6 +167,13 @@ def _declared(program: str, name: str, hint: Any) -> dict[str, Shape]:
             f"one of {', '.join(ROBOT_SIZES)}"
         )
     return {} if unknown or axes(hint) is None else {name: shape}
+
+
+def _takes_mapping(name: str, shape: Shape | None, hint: Any) -> bool:
+    """Whether a parameter may be a mapping: forces on bodies, a type that says so, or no shape."""
+    members = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+    told = any(get_origin(x) in (Mapping, dict) or x in (Mapping, dict) for x in members)
+    return shape is None or told or name == "external"
 
 
 def _allowed(rule: ValueRule, value: Any) -> bool:
