@@ -117,7 +117,9 @@ WRONG = (
     Unfit("array without axes", lambda _: np.array(1.0)),
     Unfit("array without elements", lambda _: np.zeros((0, 3))),
     Unfit("array of 64 axes", lambda _: np.zeros((1,) * 63 + (2,))),
-    Unfit("masked", lambda x: masked(np.shape(x)) if isinstance(x, (list, np.ndarray)) else masked()),
+    Unfit(
+        "masked", lambda x: masked(np.shape(x)) if isinstance(x, (list, np.ndarray)) else masked()
+    ),
     Unfit("list of masked", lambda _: [masked(), masked()]),
     Unfit("robot", lambda _: phipsi.robots.double_pendulum()),
     Unfit("program", lambda _: phipsi.mass_matrix),
@@ -163,7 +165,9 @@ def public() -> Iterator[tuple[str, Callable[..., Any], str]]:
     """Public functions, programs, classes and methods, with the docstring that has an example."""
     seen: set[int] = set()
     for package in map(importlib.import_module, PACKAGES):
-        own = [n for n, x in vars(package).items() if getattr(x, "__module__", "") == package.__name__]
+        own = [
+            n for n, x in vars(package).items() if getattr(x, "__module__", "") == package.__name__
+        ]
         for name in getattr(package, "__all__", [n for n in own if not n.startswith("_")]):
             value = None if name in EXTRAS else getattr(package, name)
             if id(value) in seen:
@@ -249,9 +253,9 @@ def _misleads(error: Exception) -> str | None:
     where = traceback.extract_tb(error.__traceback__)[-1]
     told = f"{kind.__name__}: {message[:200]!r} ({where.filename.removeprefix(SOURCES)}:{where.lineno})"
     ours = kind.__module__.startswith("phipsi")
-    if isinstance(error, FOREIGN) and not ours or not isinstance(error, OURS_TOO):
+    if (isinstance(error, FOREIGN) and not ours) or not isinstance(error, OURS_TOO):
         return f"foreign class: {told}"
-    if not message or len(message) > 2000 or "\n" in message.strip() and not ours:
+    if not message or len(message) > 2000 or ("\n" in message.strip() and not ours):
         return f"no sentence: {told}"
     line = linecache.getline(where.filename, where.lineno or 0)
     if not where.filename.startswith(SOURCES) or "raise" not in line:
@@ -266,6 +270,7 @@ class Slow(BaseException):
 
 def main() -> None:
     """Try every call with every wrong value; print the faults by their place."""
+
     def late(*_: object) -> None:
         raise Slow
 

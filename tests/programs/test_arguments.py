@@ -1,5 +1,5 @@
-"""Arguments and `out=` of programs and kernels: what is not right is refused in a sentence, and what
-is accepted gives the numbers of a plain call."""
+"""Arguments and `out=` of programs and kernels: what is not right is refused in a sentence, what is
+accepted gives the numbers of a plain call."""
 
 from __future__ import annotations
 

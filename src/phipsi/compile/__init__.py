@@ -17,7 +17,7 @@ from phipsi.compile.graph import Case, Graph, Instruction, LoopNode, MemoryPlace
 from phipsi.compile.kernel import Kernel
 from phipsi.compile.loops import LoopBuilder, array_of
 from phipsi.compile.node import Builder, Node, TraceError, current, tracing
-from phipsi.compile.numbers import as_number, as_numbers
+from phipsi.compile.numbers import as_number, as_numbers, as_operand
 from phipsi.compile.repeat import Gathered, repeat
 from phipsi.compile.signature import ArraySpec, Structure
 from phipsi.compile.trace import Tracer
@@ -48,6 +48,7 @@ __all__ = [
     "as_host_array",
     "as_number",
     "as_numbers",
+    "as_operand",
     "backend_named",
     "current",
     "default_backend",

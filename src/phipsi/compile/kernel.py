@@ -412,7 +412,7 @@ def _overlap(a: Array, b: Array) -> bool:
     if not np.may_share_memory(a, b):
         return False
     try:
-        return np.shares_memory(a, b, max_work=10_000)
+        return np.shares_memory(a, b, max_work=10_000)  # pyright: ignore[reportArgumentType] - any number
     except np.exceptions.TooHardError:
         return True
 
@@ -422,7 +422,7 @@ def _repeats(a: Array) -> bool:
     reach = a.itemsize
     for stride, length in sorted((abs(s), n) for s, n in zip(a.strides, a.shape, strict=True)):
         if length > 1 and stride < reach:
-            places = np.zeros(a.shape, np.intp)
+            places: Array = np.zeros(a.shape, np.intp)
             for axis, (step, n) in enumerate(zip(a.strides, a.shape, strict=True)):
                 along = [n if k == axis else 1 for k in range(a.ndim)]
                 places += (step * np.arange(n)).reshape(along)

@@ -13,7 +13,7 @@ import numpy as np
 
 from phipsi.compile.arrays import Traced, is_traced
 from phipsi.compile.node import Node
-from phipsi.compile.numbers import as_number, as_numbers
+from phipsi.compile.numbers import as_number, as_operand
 from phipsi.spatial import Pivot
 from phipsi.spatial import rotation as rot
 from phipsi.typing import Array, ArrayLike, Real, Vector3
@@ -262,9 +262,7 @@ _MAXIMUM: Callable[..., Array] = np.maximum
 def _objects(what: str, x: ArrayLike, *shapes: tuple[int | None, ...]) -> Array:
     """A copy as an object array of numbers or nodes, of one of these shapes; None is any length.
     `what` begins the sentence of an error."""
-    given = np.array(x, dtype=object).view(np.ndarray)
-    if not is_traced(given):
-        given = as_numbers(f"linalg.{what}", x).astype(object)
+    given = as_operand(f"linalg.{what}", x).astype(object).view(np.ndarray)
     for shape in shapes:
         if len(shape) == given.ndim and all(
             n in (None, m) for n, m in zip(shape, given.shape, strict=True)

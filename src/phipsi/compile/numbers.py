@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import sys
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
+from phipsi.compile.arrays import is_traced
 from phipsi.compile.device import on_device
-from phipsi.typing import Array
+from phipsi.typing import Array, is_masked
 
 MAX_AXES = 32
 """The most axes of an argument: more cannot be broadcast by every NumPy."""
@@ -31,9 +32,20 @@ def as_numbers(where: str, value: object) -> Array:
             raise ValueError(f"{where} has a number larger than 1.8e308") from None
     if array.dtype.kind not in "fiub":
         raise TypeError(f"{where} has dtype {array.dtype}, needs real numbers")
-    if _masked(value):
+    if is_masked(value):
         raise ValueError(f"{where} has masked elements, needs numbers: fill them by .filled(…)")
     return array
+
+
+def as_operand(where: str, value: Any) -> Array:
+    """The value as an array of real numbers; what is traced or on a CUDA device stays as it is."""
+    if on_device(value):
+        return value
+    with suppress(ValueError):
+        given = np.asanyarray(value)
+        if is_traced(given):
+            return given
+    return as_numbers(where, value)
 
 
 def as_number(where: str, value: object) -> float:
@@ -43,13 +55,3 @@ def as_number(where: str, value: object) -> float:
         what = "a truth value" if array.dtype == bool else f"an array of shape {array.shape}"
         raise TypeError(f"{where} is {what}, needs one number")
     return float(array)
-
-
-def _masked(value: Any) -> bool:
-    """Whether an element of an array, or of an array in a sequence, is masked."""
-    ma = sys.modules.get("numpy.ma")  # without it there are no masked arrays
-    if ma is None:
-        return False
-    if isinstance(value, (list, tuple)):
-        return any(map(_masked, value))
-    return isinstance(value, ma.MaskedArray) and bool(ma.is_masked(value))

@@ -19,7 +19,7 @@ from phipsi.algorithms import (
     passive_forces,
 )
 from phipsi.algorithms.under_actuated import as_mask
-from phipsi.compile import where
+from phipsi.compile import as_operand, where
 from phipsi.control.gains import Gain
 from phipsi.model import Robot
 from phipsi.spatial import Pivot
@@ -59,7 +59,7 @@ TRACKING = {
 
 def arrays(*values: ArrayLike) -> tuple[Array, ...]:
     """The values as arrays; traced arrays stay as they are."""
-    return tuple(np.asanyarray(x) for x in values)
+    return tuple(as_operand("a controller: an argument", x) for x in values)
 
 
 def rows_of(what: str, rows: Rows) -> slice:
@@ -93,7 +93,10 @@ def pose_error(pose: PoseLike, goal: PoseLike) -> SpatialVector:
     >>> pose_error(np.eye(4), goal).astype(float) + 0.0
     array([0. , 0. , 0. , 0.1, 0.2, 0.3])
     """
-    pose, goal = np.asanyarray(pose), np.asanyarray(goal)
+    pose, goal = (as_operand(f"pose_error: {n}", x) for n, x in (("pose", pose), ("goal", goal)))
+    for name, x in (("pose", pose), ("goal", goal)):
+        if x.shape != (4, 4):
+            raise ValueError(f"pose_error: {name} has shape {x.shape}, needs (4, 4)")
     turn = rot.log(rot.quaternion_of(goal[:3, :3] @ pose[:3, :3].T))
     return np.concatenate([turn, goal[:3, 3] - pose[:3, 3]])
 

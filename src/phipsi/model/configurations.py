@@ -22,6 +22,7 @@ from phipsi.typing import (
     ConfigurationLike,
     JointVector,
     JointVectorLike,
+    is_masked,
 )
 
 HingeFunction = Callable[[Hinge, Scalars, Scalars], Scalars]
@@ -126,14 +127,27 @@ def _each(
 
 def _coordinates(robot: RobotDescription, name: str, values: ArrayLike, size: int) -> Array:
     """The values as an array of floats or traced numbers, whose last axis has this size."""
-    array = np.asanyarray(values)
-    if array.dtype != object:
+    try:
+        array = np.asanyarray(values)
+    except ValueError:
+        raise ValueError(f"{name} is a ragged sequence, needs an array of numbers") from None
+    objects = array.dtype == object
+    if is_masked(values):
+        raise ValueError(f"{name} has masked elements, needs numbers: fill them by .filled(…)")
+    if array.dtype.kind not in "fiubO" or (objects and not all(map(_is_real, array.flat))):
+        raise TypeError(f"{name} has dtype {array.dtype}, needs real numbers")
+    if not objects:
         array = array.astype(np.promote_types(array.dtype, np.float32), copy=False)
     if array.ndim == 0 or array.shape[-1] != size:
         raise ValueError(
             f"{name} has shape {array.shape}, but robot {robot.name!r} needs (..., {size})"
         )
     return array
+
+
+def _is_real(x: object) -> bool:
+    """Whether an element of an object array can be a number, traced ones included."""
+    return hasattr(x, "__float__") and not isinstance(x, np.ndarray)
 
 
 def _split(x: Array) -> Array:

@@ -19,6 +19,7 @@ from phipsi.algorithms import (
     potential_energy,
     spring_energy,
 )
+from phipsi.compile import as_numbers
 from phipsi.model import Robot, Spring
 from phipsi.typing import Array, ArrayLike
 
@@ -152,9 +153,9 @@ T = TypeVar("T", bound=TrajectoryData)
 def _frozen(name: str, x: ArrayLike) -> Array:
     """x as a read-only array of float64."""
     try:
-        view = np.asarray(x, np.float64).view()
-    except (TypeError, ValueError):
-        raise TrajectoryError(f"{name} is no array of real numbers") from None
+        view = as_numbers(name, x).astype(np.float64, copy=False).view()
+    except (TypeError, ValueError) as error:
+        raise TrajectoryError(str(error)) from None
     view.flags.writeable = False
     return view
 
