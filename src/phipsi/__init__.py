@@ -39,10 +39,17 @@ def __getattr__(name: str) -> Any:
     if home == __name__:
         return importlib.import_module(f"{home}.{name}")
     module = importlib.import_module(home)
-    value = getattr(module, name, None) or importlib.import_module(f"{home}.{name}")
+    try:
+        value = getattr(module, name, None) or importlib.import_module(f"{home}.{name}")
+    except ImportError as error:
+        if name not in _EXTRAS:
+            raise
+        raise AttributeError(str(error)) from error  # so that hasattr is False
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return [*__all__, *_EXTRAS]
+    from importlib.util import find_spec
+
+    return [*__all__, *filter(find_spec, _EXTRAS)]
