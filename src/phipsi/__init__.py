@@ -11,19 +11,18 @@ names and their homes is the stub `__init__.pyi`.
 
 from __future__ import annotations
 
-import ast
 import importlib
-from pathlib import Path
-from typing import Any
+import os
 
 __version__ = "0.1.0"
 
 
 def _homes() -> dict[str, str]:
-    """The module of each public name, read from the stub."""
-    stub = ast.parse(Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
-    imports = (node for node in stub.body if isinstance(node, ast.ImportFrom))
-    return {name.name: str(node.module) for node in imports for name in node.names}
+    """The module of each public name, read from the stub, whose lines are "from home import name as
+    name"."""
+    with open(os.path.splitext(__file__)[0] + ".pyi", encoding="utf-8") as stub:
+        words = [line.split() for line in stub if line.startswith("from ")]
+    return {name: home for _, home, _, name, *_ in words}
 
 
 _HOMES = _homes()
@@ -32,7 +31,7 @@ _EXTRAS = {"jax", "torch"}  # need what may not be installed, so that no * impor
 __all__ = ["__version__", *sorted(set(_HOMES) - _EXTRAS)]  # pyright: ignore[reportUnsupportedDunderAll]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"module 'phipsi' has no attribute {name!r}")
     home = _HOMES[name]
