@@ -14,7 +14,7 @@ START = "import sys; from phipsi.cli import main; print('ready', flush=True); ma
 
 
 def interrupted(after: float, *arguments: str) -> tuple[int, str]:
-    """The status and the errors of a command that gets SIGINT so many seconds after `main` began."""
+    """The status and the errors of a command that gets SIGINT some seconds after `main` began."""
     command = [sys.executable, "-c", START, *arguments]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True) as child:

@@ -1,5 +1,5 @@
-"""The command line: `main` is the command `phipsi`; the module `app` has the commands, most of which
-have a module of their name that runs them."""
+"""The command line: `main` is the command `phipsi`; `app` has the commands, most of which have a
+module of their name that runs them."""
 
 from __future__ import annotations
 
