@@ -140,6 +140,9 @@ ExternalForces: TypeAlias = SpatialVectorsLike | Mapping[str, SpatialVectorLike]
 MaskLike: TypeAlias = Annotated[ArrayLike | str | Sequence[str], "nv", "mask"]
 """Which freedoms: a truth value for each, or names of hinges."""
 
+MAX_AXES = 32
+"""The most axes of an argument: more cannot be broadcast by every NumPy."""
+
 # ---- masked arrays ------------------------------------------------------------------------------
 
 

@@ -11,7 +11,7 @@ from numpy.lib.stride_tricks import as_strided
 
 import phipsi as pp
 from phipsi.compile import BackendName, linalg
-from phipsi.compile.numbers import MAX_AXES
+from phipsi.typing import MAX_AXES
 
 ROBOT = pp.robots.double_pendulum()
 Q = np.random.default_rng(0).normal(size=(5, 2))
@@ -40,7 +40,8 @@ WRONG: tuple[tuple[Any, type[Exception], str], ...] = (
 def test_arguments_that_are_no_numbers_are_refused(case: int) -> None:
     value, kind, message = WRONG[case]
     kernel = pp.mass_matrix.compile(ROBOT)
-    kernel(Q), kernel(Q[0])  # both native entries exist
+    for q in (Q, Q[0]):  # both native entries exist
+        kernel(q)
     for call in (lambda: pp.mass_matrix(ROBOT, value), lambda: kernel(value)):
         with pytest.raises(kind, match=message) as caught:
             call()
@@ -68,7 +69,7 @@ def test_masked_arrays_are_refused_by_every_call_that_takes_arrays() -> None:
         lambda: pp.simulate(ROBOT, far, duration=0.01),
         lambda: pp.simulate(ROBOT, q, far, duration=0.01),
         lambda: pp.rollout(ROBOT, far, duration=0.01),
-        lambda: pp.Trajectory(ROBOT, np.ma.array([0.0], mask=[True]), *[np.zeros((1, 2))] * 3),
+        lambda: pp.Trajectory(ROBOT, np.ma.array([0.0], mask=[True]), Q[:1], Q[:1], Q[:1]),
         lambda: trajectory.at(masked(0.0, 0.01)),
         lambda: quintic(0.5, 1.0, far, q),
         lambda: joint_path(ROBOT, 0.5, 1.0, far, q),

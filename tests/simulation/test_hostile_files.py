@@ -1,4 +1,4 @@
-"""Trajectory files that are damaged or made to harm: a `TrajectoryError` in one sentence, at once."""
+"""Trajectory files that are damaged or made to harm: a `TrajectoryError` in one sentence."""
 
 from __future__ import annotations
 

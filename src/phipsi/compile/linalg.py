@@ -251,6 +251,7 @@ def clip(x: Real | ArrayLike, low: Real | ArrayLike, high: Real | ArrayLike) -> 
     >>> linalg.clip([-3.0, 0.5, 3.0], -1.0, 1.0)
     array([-1. ,  0.5,  1. ])
     """
+    x, low, high = (as_operand("linalg.clip", value) for value in (x, low, high))
     return _MINIMUM(_MAXIMUM(x, low), high)
 
 
@@ -262,7 +263,7 @@ _MAXIMUM: Callable[..., Array] = np.maximum
 def _objects(what: str, x: ArrayLike, *shapes: tuple[int | None, ...]) -> Array:
     """A copy as an object array of numbers or nodes, of one of these shapes; None is any length.
     `what` begins the sentence of an error."""
-    given = as_operand(f"linalg.{what}", x).astype(object).view(np.ndarray)
+    given = np.array(as_operand(f"linalg.{what}", x), dtype=object).view(np.ndarray)
     for shape in shapes:
         if len(shape) == given.ndim and all(
             n in (None, m) for n, m in zip(shape, given.shape, strict=True)

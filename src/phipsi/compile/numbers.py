@@ -9,10 +9,7 @@ import numpy as np
 
 from phipsi.compile.arrays import is_traced
 from phipsi.compile.device import on_device
-from phipsi.typing import Array, is_masked
-
-MAX_AXES = 32
-"""The most axes of an argument: more cannot be broadcast by every NumPy."""
+from phipsi.typing import MAX_AXES, Array, is_masked
 
 
 def as_numbers(where: str, value: object) -> Array:
@@ -39,7 +36,7 @@ def as_numbers(where: str, value: object) -> Array:
 
 def as_operand(where: str, value: Any) -> Array:
     """The value as an array of real numbers; what is traced or on a CUDA device stays as it is."""
-    if on_device(value):
+    if on_device(value) or is_traced(value):
         return value
     with suppress(ValueError):
         given = np.asanyarray(value)

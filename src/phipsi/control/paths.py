@@ -11,6 +11,7 @@ import numpy as np
 
 from phipsi.compile import Traced, as_operand, is_traced, on_device
 from phipsi.model import Robot
+from phipsi.model.robot import needs_robot
 from phipsi.spatial import rotation as rot
 from phipsi.typing import (
     Array,
@@ -147,6 +148,7 @@ def joint_path(
            [ 0.5, -1. ],
            [ 1. , -2. ]])
     """
+    needs_robot("joint_path", robot)
     now, way = profile(t, duration), robot.difference(start, goal)
     q = robot.integrate(start, _times(now.s, way))
     return PathPoint(q, _times(now.rate, way), _times(now.acceleration, way))
@@ -202,7 +204,7 @@ def pose_path(
 
 def _pose(name: str, x: PoseLike) -> Pose:
     """A homogeneous transform as an object array of scalars."""
-    pose = as_operand(f"pose_path: {name}", x).astype(object).view(np.ndarray)
+    pose = np.array(as_operand(f"pose_path: {name}", x), dtype=object).view(np.ndarray)
     if pose.shape != (4, 4):
         raise ValueError(f"pose_path: {name} has shape {pose.shape}, needs (4, 4)")
     return pose

@@ -16,6 +16,7 @@ from phipsi.model.description import RobotDescription
 from phipsi.model.parts import Hinge
 from phipsi.spatial.rotation import Scalars
 from phipsi.typing import (
+    MAX_AXES,
     Array,
     ArrayLike,
     Configuration,
@@ -131,7 +132,14 @@ def _coordinates(robot: RobotDescription, name: str, values: ArrayLike, size: in
         array = np.asanyarray(values)
     except ValueError:
         raise ValueError(f"{name} is a ragged sequence, needs an array of numbers") from None
+    if array.ndim > MAX_AXES:
+        raise ValueError(f"{name} has {array.ndim} axes, needs at most {MAX_AXES}")
     objects = array.dtype == object
+    if objects and all(isinstance(x, (int, float)) for x in array.flat):
+        try:
+            array, objects = array.astype(float), False
+        except OverflowError:
+            raise ValueError(f"{name} has a number larger than 1.8e308") from None
     if is_masked(values):
         raise ValueError(f"{name} has masked elements, needs numbers: fill them by .filled(…)")
     if array.dtype.kind not in "fiubO" or (objects and not all(map(_is_real, array.flat))):

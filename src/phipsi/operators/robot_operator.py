@@ -123,7 +123,7 @@ class RobotOperator(LinearOperator):
         return np.swapaxes(found.reshape(*batch, columns, rows), -1, -2)
 
     def __matmul__(self, x: ArrayLike) -> Array:
-        vector = as_operand(f"{self.expression}: x", x)
+        vector = np.asarray(as_operand(f"{self.expression}: x", x))
         core = self.input_shape
         batch = vector.shape[: vector.ndim - len(core)]
         if vector.shape[vector.ndim - len(core) :] != core:
@@ -229,7 +229,7 @@ def _state(
     """Copies of q and v as arrays, or a `ValueError` if their last axes do not fit the robot."""
     given = {"q": q, "v": v}
     own, rates = (
-        None if y is None else as_operand(f"{x}: {name}", y).copy() for name, y in given.items()
+        None if y is None else np.array(as_operand(f"{x}: {name}", y)) for name, y in given.items()
     )
     if own is None:
         raise TypeError(f"{x}: q is None, needs a configuration")

@@ -11,6 +11,7 @@ import numpy as np
 
 from phipsi.compile import ArraySpec
 from phipsi.model import Robot
+from phipsi.model.robot import needs_robot
 from phipsi.programs.arguments import (
     are_names,
     as_array,
@@ -57,8 +58,8 @@ class Inputs:
     ) -> tuple[Robot, dict[str, Any]]:
         """The robot and the other arguments of a call by name, defaults included."""
         first = args[0] if args else kwargs.get(self.robot_parameter.name, EMPTY)
-        if not isinstance(first, Robot) and first is not EMPTY:
-            raise TypeError(f"{self.name} needs a Robot first, got {type(first).__name__}")
+        if first is not EMPTY:
+            needs_robot(self.name, first)
         try:
             bound = self.__signature__.bind(*args, **kwargs)
         except TypeError as error:
@@ -111,9 +112,12 @@ class Inputs:
         for name, value in arguments.items():
             if self.is_option(name, value):
                 value = frozen(value)
-                if not isinstance(value, Hashable):
-                    kind = type(value).__name__
-                    raise TypeError(f"{self.name}: the option {name} is a {kind}, needs a constant")
+                try:
+                    hash(value)
+                except TypeError as error:
+                    raise TypeError(
+                        f"{self.name}: the option {name} needs a constant ({error})"
+                    ) from None
                 options.append((name, value))
             elif is_mapping(value) and not self.is_mask(name):
                 self.check_mapping(name, value)
@@ -130,6 +134,7 @@ class Inputs:
     def example(self, robot: Robot, arguments: dict[str, Any]) -> tuple[dict[str, Any], InputSpecs]:
         """The options and the array specifications for arguments of which only the shapes count.
         Parameters with a default that are not named are options with that value."""
+        needs_robot(self.name, robot)
         unknown = set(arguments) - set(self.parameters)
         if unknown:
             known = ", ".join(self.parameters)

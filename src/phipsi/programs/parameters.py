@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from types import UnionType
 from typing import Any, Literal, Protocol, Union, get_args, get_origin
 
-import numpy as np
-
+from phipsi.compile import as_numbers
+from phipsi.model.untrusted import quoted
 from phipsi.typing import Array, Shape, axes, metadata
 
 Kind = Literal["array", "mask", "option"]
@@ -108,6 +108,8 @@ def parameters_of(
 ) -> list[Parameter]:
     """The parameters of a function f(robot, *arrays, **options), the robot among them; `shapes`,
     `static` and `masks` as in `program`."""
+    if not inspect.isfunction(inspect.unwrap(function)):
+        raise TypeError(f"program needs a function of a robot, got a {type(function).__name__}")
     name, hints = function.__name__, type_hints(function)
     found = list(inspect.signature(function).parameters.values())
     if not found:
@@ -178,12 +180,14 @@ def _takes_mapping(name: str, shape: Shape | None, hint: Any) -> bool:
 
 def _allowed(rule: ValueRule, value: Any) -> bool:
     try:
-        return rule.allows(np.asarray(value, float))
+        return rule.allows(as_numbers("", value).astype(float))
     except (TypeError, ValueError):
         return False
 
 
 def _told(value: Any) -> str:
-    if np.ndim(value) > 1:
-        return f"of shape {np.shape(value)} is none"
-    return f"is {value!r}" if isinstance(value, str) else f"is {np.asarray(value).tolist()}"
+    try:
+        array = as_numbers("", value)
+    except (TypeError, ValueError):
+        return f"is {quoted(value)}"
+    return f"of shape {array.shape} is none" if array.ndim > 1 else f"is {array.tolist()}"

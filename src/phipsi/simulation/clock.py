@@ -69,7 +69,7 @@ def clock_of(duration: Number, dt: Number, every: SupportsIndex) -> Clock:
     return Clock(duration, every, samples)
 
 
-def _seconds(name: str, value: object) -> float:
+def _seconds(name: str, value: Number) -> float:
     """A positive time [s]; `name` is the argument in the error."""
     try:
         number = isinstance(value, Real) and not isinstance(value, bool)

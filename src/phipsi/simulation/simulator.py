@@ -13,6 +13,7 @@ import numpy as np
 from phipsi.algorithms import frame_pose, loop_opening, mass_matrix_product
 from phipsi.compile import as_numbers
 from phipsi.model import Robot
+from phipsi.model.robot import needs_robot
 from phipsi.simulation.adaptive import ADAPTIVE, solve
 from phipsi.simulation.closed_loop import ClosedLoop, LoopInputs, advance, observe
 from phipsi.simulation.controller import BoundController, Controller, bind
@@ -57,8 +58,7 @@ class Simulator:
         *, memory: ArrayLike | None = None, external: Mapping[str, ArrayLike] | None = None,
     ) -> None:  # fmt: skip
         self.robot, self.controller, self.options = robot, controller, options
-        if not isinstance(robot, Robot):
-            raise TypeError(f"a simulation needs a Robot first, got {type(robot).__name__}")
+        needs_robot("a simulation", robot)
         self.clock, self.external = options.clock, mapped("external", external)
         if memory is not None:
             memory = np.atleast_1d(as_numbers("memory", memory).astype(float))

@@ -52,8 +52,8 @@ def mapped(name: str, value: object) -> dict[str, Any]:
 
 def listed(name: str, value: object) -> list[Any]:
     """The argument `name`, which may be any iterable, as a list."""
-    if not isinstance(value, Iterable) or getattr(value, "ndim", 1) == 0:
-        raise TypeError(f"{name} is a {type(value).__name__}, needs a sequence")
+    if not isinstance(value, Iterable) or getattr(cast(Any, value), "ndim", 1) == 0:
+        raise TypeError(f"{name} is a {type(cast(Any, value)).__name__}, needs a sequence")
     return [*cast("Iterable[Any]", value)]
 
 

@@ -21,6 +21,7 @@ from phipsi.algorithms import (
 )
 from phipsi.compile import as_numbers
 from phipsi.model import Robot, Spring
+from phipsi.model.robot import needs_robot
 from phipsi.typing import Array, ArrayLike
 
 
@@ -59,6 +60,10 @@ class TrajectoryData:
     """The springs between points that acted: their energy is potential energy too."""
 
     def __post_init__(self) -> None:
+        needs_robot("Trajectory", self.robot)
+        for name in ("frames", "signals", "units"):
+            if not isinstance(getattr(self, name), Mapping):
+                raise TrajectoryError(f"{name} needs a mapping of names to values")
         t, q = _frozen("t", self.t), _frozen("q", self.q)
         if t.ndim != 1 or not np.isfinite(t).all() or (np.diff(t) < 0).any():
             raise TrajectoryError(
@@ -80,8 +85,12 @@ class TrajectoryData:
                 raise TrajectoryError(f"units has {name!r}, which is none of the signals")
         more = {"frames": frames, "signals": signals, "units": units}
         arrays |= {name: MappingProxyType(value) for name, value in more.items()}
-        events = tuple((float(time), str(text)) for time, text in self.events)
-        for name, value in (*arrays.items(), ("events", events), ("dt", float(self.dt))):
+        try:
+            events = tuple((float(time), str(text)) for time, text in self.events)
+            dt = float(self.dt)
+        except (TypeError, ValueError, OverflowError):
+            raise TrajectoryError("events needs pairs of a time and a text, dt a number") from None
+        for name, value in (*arrays.items(), ("events", events), ("dt", dt)):
             object.__setattr__(self, name, value)
 
     @property
