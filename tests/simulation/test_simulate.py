@@ -204,7 +204,7 @@ Q = [0.0, 0.0]
     ("arguments", "error", "message"),
     [
         ({"q0": [0.0]}, ValueError, r"q0 has shape \(1,\), .*needs \(\.\.\., 2\)"),
-        ({"q0": ["a", "b"]}, TypeError, "q0 is .*array of numbers"),
+        ({"q0": ["a", "b"]}, TypeError, "q0 has dtype <U1, needs real numbers"),
         ({"q0": [np.nan, 0.0]}, ValueError, "q0 has entries that are not finite"),
         ({"v0": [0.0, 0.0, 1.0]}, ValueError, r"v0 has shape \(3,\)"),
         ({"duration": -1.0}, ValueError, "duration is -1.0, needs a positive number"),

@@ -83,6 +83,9 @@ def repeat(
            [1.],
            [3.]]))
     """
+    for name, number in (("count", count), ("every", every)):
+        if not isinstance(number, (int, np.integer)) or not -1 << 60 < number < 1 << 60:
+            raise TypeError(f"repeat: {name} is {type(number).__name__}, needs a whole number")
     rows = np.arange(float(count)) if rows is None else rows
     if len(rows) != count:
         raise ValueError(f"repeat: rows has {len(rows)} rows, needs {count}")

@@ -104,6 +104,9 @@ def assisted(controller: Program[..., Any], by: Program[..., Any]) -> Program[..
     >>> assisted(reaction_mode, thrusters).name
     'reaction_mode_with_thrusters'
     """
+    for part in (controller, by):
+        if not isinstance(part, Program):
+            raise TypeError(f"assisted: {part!r} is no program; decorate it with @pp.program")
     for name in ("active", "tau"):
         if name not in controller.parameters:
             raise TypeError(f"assisted: {controller.name} takes no {name!r}, so it takes no help")

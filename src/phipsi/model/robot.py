@@ -512,3 +512,9 @@ def combine(robots: Mapping[str, Robot] | Sequence[Robot], *, name: str = "world
     for prefix, robot in members:
         builder.add(robot, prefix=prefix)
     return builder.build()
+
+
+def needs_robot(what: str, robot: object) -> None:
+    """Raise a TypeError if the first argument of the function `what` is no robot."""
+    if not isinstance(robot, Robot):
+        raise TypeError(f"{what} needs a Robot first, got {type(robot).__name__}")

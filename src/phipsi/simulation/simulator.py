@@ -10,7 +10,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from phipsi.algorithms import frame_pose, loop_opening
+from phipsi.compile import as_numbers
 from phipsi.model import Robot
+from phipsi.model.robot import needs_robot
 from phipsi.simulation.adaptive import ADAPTIVE, solve
 from phipsi.simulation.balance import ADAPTIVE_STEPS, UNITS, balance
 from phipsi.simulation.closed_loop import ClosedLoop, LoopInputs, observe
@@ -22,7 +24,7 @@ from phipsi.simulation.methods import METHODS
 from phipsi.simulation.options import SimulationOptions
 from phipsi.simulation.segments import Segment, joined, merged, named
 from phipsi.simulation.sequences import Sequences
-from phipsi.simulation.start import events_in_order, start_phase
+from phipsi.simulation.start import events_in_order, listed, mapped, start_phase
 from phipsi.simulation.steps import FixedSteps, States, chunk, doubled
 from phipsi.simulation.trajectory import Trajectory
 from phipsi.typing import Array, ArrayLike
@@ -53,8 +55,11 @@ class Simulator:
         *, memory: ArrayLike | None = None, external: Mapping[str, ArrayLike] | None = None,
     ) -> None:  # fmt: skip
         self.robot, self.controller, self.options = robot, controller, options
-        self.clock, self.external = options.clock, dict(external or {})
-        self.memory = None if memory is None else np.atleast_1d(np.asarray(memory, float))
+        needs_robot("a simulation", robot)
+        self.clock, self.external = options.clock, mapped("external", external)
+        if memory is not None:
+            memory = np.atleast_1d(as_numbers("memory", memory).astype(float))
+        self.memory = memory
         self.failing = False
         """Whether motors fail on the way, so that `active` is an input of the kernel."""
         self.doubts: list[str] = []
@@ -68,7 +73,11 @@ class Simulator:
         phase = start_phase(self.robot, q0, v0, self.options.plant, parameters)
         pending = events_in_order(self.robot, events)
         self._check(phase, pending)
-        names = (frames,) if isinstance(frames, str) else tuple(frames)
+        names = (frames,) if isinstance(frames, str) else tuple(listed("frames", frames))
+        for name in names:
+            self.robot.frame(name)
+        if progress is not None and not callable(progress):
+            raise TypeError(f"progress is a {type(progress).__name__}, needs a function")
         return self._reviewed(self._through(phase, pending, names, progress))
 
     def rollout(

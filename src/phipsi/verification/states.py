@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from phipsi.algorithms import (
     mass_matrix_product,
     mass_matrix_solve,
 )
+from phipsi.cached import cached_property
 from phipsi.model import Robot
 from phipsi.operators import C, mass
 from phipsi.operators.dense import System, matrix, system
