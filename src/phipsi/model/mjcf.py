@@ -25,6 +25,9 @@ from phipsi.typing import Array, Vector3
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
+MAX_PARTS = 20_000
+"""The maximum number of bodies and sites, for a second or so builds some thousands."""
+
 _KINDS: tuple[HingeName, ...] = ("free", "spherical", "prismatic", "revolute")
 """Hinge kinds in the order of mujoco.mjtJoint."""
 
@@ -44,8 +47,10 @@ def from_mjcf(source: str | bytes | os.PathLike[str], *, strict: bool = False) -
     on another joint. Each other kind of part that has an effect on the motion, such as contacts,
     servos, tendons or equality constraints, is ignored with a `ModelWarning` that names the parts.
 
-    A text must not refer to files. A file may refer to others (meshes, includes), which MuJoCo
-    reads without the limits on size that hold for the file itself: load only files that you trust.
+    MuJoCo compiles it in a process of its own (about 0.3 s), which may use 5 s of processor time
+    and 1 GB of memory; 60 s and 4 GB if the MJCF refers to files, such as meshes, as only one that
+    is given by its path may. The process has the rights of its user, and reads the files that the
+    MJCF names wherever they are. Windows and macOS limit its time alone.
 
     Parameters
     ----------
@@ -70,15 +75,18 @@ def from_mjcf(source: str | bytes | os.PathLike[str], *, strict: bool = False) -
 
 
 def from_tree(root: Element, text: str, path: Path | None, *, strict: bool) -> Robot:
-    """The robot that a parsed MJCF describes; MuJoCo parses its text or file again."""
+    """The robot that a parsed MJCF describes; MuJoCo parses its text again."""
     if root.tag != "mujoco":
-        raise ModelError(f"the root element is <{root.tag[:40]}>, but an MJCF has <mujoco>")
+        raise ModelError(
+            f"the root element is {untrusted.quoted(root.tag)}, but an MJCF has <mujoco>"
+        )
     reference = _file_in(root)
     if reference and path is None:
         raise ModelError(
             f"{reference}, which an MJCF given as text must not; load it from its path"
         )
-    m = compiled(text, path, WITH_FILES if reference else ALONE)
+    folder, limits = (path.parent, WITH_FILES) if path and reference else (None, ALONE)
+    m = compiled(text, folder, limits)
     with np.errstate(all="ignore"):  # numbers that are not finite are refused by the builder
         doubts = [f"phipsi does not take over from this MJCF: {effect}" for effect in left_out(m)]
         doubts += [f"MuJoCo says of this MJCF: {untrusted.quoted(said, 300)}" for said in m.said]
@@ -95,9 +103,11 @@ def _file_in(root: Element) -> str | None:
     for element in root.iter():
         for key, value in element.attrib.items():
             if "nan" in value.lower().split():
-                raise ModelError(f"<{element.tag} {key}> is not a number")
-            if key.startswith("file"):
-                found = found or f"<{element.tag}> refers to the file {untrusted.quoted(value)}"
+                where = untrusted.quoted(f"<{element.tag} {key}>")
+                raise ModelError(f"{where} is not a number")
+            if key.startswith("file") and found is None:
+                where = untrusted.quoted(f"<{element.tag}>")
+                found = f"{where} refers to the file {untrusted.quoted(value)}"
     return found
 
 
@@ -109,12 +119,21 @@ class _Reader:
         gravity = np.zeros(3) if disabled(model, "GRAVITY") else model.gravity
         self.builder = Builder(name, gravity=gravity)
         self.bodies, self.joints = body_names(model), joint_names(model)
+        self.sites = names(model, "site")
+        for what, known in ("body", self.bodies), ("joint", self.joints), ("site", self.sites):
+            for name in filter(None, known):
+                untrusted.name(f"a {what} of the MJCF", name)
         self.efforts = efforts(model)
         self.origin: dict[int, Vector3] = {0: np.zeros(3)}
         """For each body the origin of its frame in phipsi, in its frame in MuJoCo."""
 
     def robot(self, strict: bool) -> Robot:
         """The robot."""
+        parts = self.m.nbody + self.m.nsite
+        if parts > MAX_PARTS:
+            raise ModelError(
+                f"the MJCF has {parts:,} bodies and sites; at most {MAX_PARTS:,} are read"
+            )
         for i in range(1, self.m.nbody):
             self._add_body(i)
         self._add_sites()
@@ -123,7 +142,9 @@ class _Reader:
     def _add_body(self, i: int) -> None:
         m, name, parent = self.m, self.bodies[i], int(self.m.body_parentid[i])
         inboard, origin = self.bodies[parent], np.zeros(3)
-        start = Transform.of(position=-self.origin[parent]) @ _pose(m.body_pos[i], m.body_quat[i])
+        start = Transform.of(position=-self.origin[parent]) @ _pose(
+            f"body {name!r}", m.body_pos[i], m.body_quat[i]
+        )
         first, count = int(m.body_jntadr[i]), int(m.body_jntnum[i])
         for j in range(first, first + count):
             last = j == first + count - 1
@@ -134,7 +155,7 @@ class _Reader:
             inboard, start = child, Transform.identity()
         if not count:
             self.builder.hinge(f"{name}/weld", "weld", inboard, name, placement=start)
-        R = np.asarray(rot.from_quaternion(m.body_iquat[i]), float)
+        R = np.asarray(_rotation(f"body {name!r}", m.body_iquat[i]), float)
         central = R @ np.diag(m.body_inertia[i]) @ R.T
         self.builder.body(name, m.body_mass[i], m.body_ipos[i] - origin, central)
         if origin.any():
@@ -177,20 +198,29 @@ class _Reader:
         return anchor
 
     def _add_sites(self) -> None:
-        m, known, taken = self.m, names(self.m, "site"), set(self.bodies)
+        m, taken = self.m, set(self.bodies)
         for i in range(m.nsite):
-            name, body = known[i], int(m.site_bodyid[i])
+            name, body = self.sites[i], int(m.site_bodyid[i])
             if not name:
                 continue
             while name in taken:
                 name += "_site"
             taken.add(name)
-            pose = Transform.of(position=-self.origin[body]) @ _pose(m.site_pos[i], m.site_quat[i])
+            pose = Transform.of(position=-self.origin[body]) @ _pose(
+                f"site {name!r}", m.site_pos[i], m.site_quat[i]
+            )
             self.builder.frame(name, self.bodies[body], placement=pose)
 
 
-def _pose(position: Vector3, quaternion: Array) -> Transform:
-    return Transform.of(rot.from_quaternion(rot.scalars(quaternion)), position)
+def _pose(where: str, position: Vector3, quaternion: Array) -> Transform:
+    return Transform.of(_rotation(where, quaternion), position)
+
+
+def _rotation(where: str, quaternion: Array) -> Array:
+    """The rotation of a quaternion; MuJoCo normalizes those of an MJCF, if their length allows."""
+    if not abs(np.linalg.norm(quaternion) - 1.0) < 1e-6:
+        raise ModelError(f"{where} has a quaternion whose length is too small or too large")
+    return rot.from_quaternion(rot.scalars(quaternion))
 
 
 def _zeroed(kind: HingeName, axis: Vector3, ref: float) -> Transform:

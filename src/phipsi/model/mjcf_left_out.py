@@ -15,9 +15,10 @@ from phipsi.model.mjcf_names import names
 def left_out(m: Any) -> Iterator[str]:
     """The effects on the motion that the model has and a `Robot` cannot have, with the names of the
     parts that have them."""
-    free = set(np.flatnonzero(m.jnt_type == 0).tolist())
+    free = _true(m.jnt_type == 0)
     dampers = {int(m.dof_jntid[i]) for i in _with(m, "dof_dampingpoly")}
     nonlinear = _with(m, "jnt_stiffnesspoly") | _with(m, "jnt_springyield") | dampers
+    ball = _true(m.jnt_type == 1)
     heavy = {int(m.dof_jntid[i]) for i in _with(m, "dof_armature")}
     rotors = _with(m, "actuator_armature") | _with(m, "actuator_damping")
     servos = is_servo(m)
@@ -41,6 +42,7 @@ def left_out(m: Any) -> Iterator[str]:
         ("nonlinear springs and dampers", "jnt", nonlinear, ""),
         ("springs of free joints", "jnt", free & _with(m, "jnt_stiffness"), ""),
         ("armature of free joints", "jnt", free & heavy, ""),
+        ("limits of ball joints", "jnt", ball & _with(m, "jnt_limited"), ""),
     ):
         if len(parts):
             yield f"{what} ({_named(m, kind, parts)}){remark}"

@@ -32,13 +32,13 @@ class Limits(NamedTuple):
     memory: int
 
 
-ALONE = Limits(8, 1 << 30)
+ALONE = Limits(5, 1 << 30)
 """The limits of an MJCF that refers to no other files."""
-WITH_FILES = Limits(30, 4 << 30)
+WITH_FILES = Limits(60, 4 << 30)
 """The limits of an MJCF with meshes, images or other MJCFs in files."""
-WAITING = 20
+WAITING = 30
 """The time [s] that the process may wait, for files or for a processor, besides working."""
-MAX_ANSWER = 128 << 20
+MAX_ANSWER = 64 << 20
 """The maximum size [bytes] of the arrays that are returned."""
 ENVIRONMENT = {
     "MUJOCO_GL": "disable",
@@ -54,28 +54,32 @@ class CompiledModel(SimpleNamespace):
     the names of the effects that are `disabled`, and what MuJoCo `said` as a warning."""
 
 
-def compiled(text: str, path: Path | None, limits: Limits) -> CompiledModel:
-    """The model that a text, or else the file at `path`, describes."""
+def compiled(text: str, folder: Path | None, limits: Limits) -> CompiledModel:
+    """The model that an MJCF describes, which refers to files from a folder; None: opens none."""
     if importlib.util.find_spec("mujoco") is None:
         raise ModelError("MJCF needs mujoco: pip install 'phipsi[mjcf]'")
     task = {
-        "path": path and str(path.absolute()),
+        "folder": folder and str(folder.absolute()),
         "sys_path": [os.path.abspath(os.fsdecode(entry)) for entry in sys.path],
         "waiting": WAITING,
         "output": MAX_ANSWER,
         **limits._asdict(),
     }
-    content = json.dumps(task).encode() + b"\n" + (b"" if path else text.encode())
+    content = json.dumps(task).encode() + b"\n" + text.encode()
     try:
         with tempfile.TemporaryFile() as answer, tempfile.TemporaryFile() as complaints:
             status = _status(content, answer, complaints, limits)
             fields = _read(answer)
-            said = complaints.seek(0) or complaints.read(10_000).decode(errors="replace")
+            complaints.seek(0)
+            said = complaints.read(10_000).decode(errors="replace")
     except OSError as error:
-        raise ModelError(f"MJCF needs a process of its own, and none starts: {error}") from None
+        raise ModelError(
+            f"MuJoCo compiles an MJCF in a Python process of its own, and none starts: {error}"
+        ) from None
     if "nbody" not in fields:
         raise ModelError(_wrong(fields, status, said, limits))
-    return CompiledModel(**fields | {"names": fields["names"].tobytes()})
+    texts = {key: fields[key].tolist() for key in ("disabled", "said")}
+    return CompiledModel(**fields | texts | {"names": fields["names"].tobytes()})
 
 
 def _status(task: bytes, answer: BinaryIO, complaints: BinaryIO, limits: Limits) -> int | None:
@@ -106,7 +110,7 @@ def _read(answer: BinaryIO) -> dict[str, Any]:
 
 def _wrong(answer: dict[str, Any], status: int | None, said: str, limits: Limits) -> str:
     """What is wrong if an answer is no model, in one sentence."""
-    memory = f"more than {limits.memory >> 30} GB of memory"
+    memory = f"more than {_size(limits.memory)} of memory"
     if "missing" in answer:
         reason = untrusted.quoted(answer["missing"], 200)
         return f"MJCF needs mujoco, which cannot be imported ({reason}); install it anew"
@@ -129,3 +133,8 @@ def _wrong(answer: dict[str, Any], status: int | None, said: str, limits: Limits
     return (
         f"the Python process in which MuJoCo compiles the MJCF ended with status {status}: {last}"
     )
+
+
+def _size(count: int) -> str:
+    """A number of bytes in words."""
+    return f"{count >> 30} GB" if count >> 30 else f"{count >> 20} MB"

@@ -11,7 +11,7 @@ import json
 import os
 import signal
 import sys
-import zipfile  # noqa: F401  np.savez needs it, where no file may be opened any more
+from contextlib import suppress
 from typing import Any
 
 FIELDS = (
@@ -46,6 +46,7 @@ def main() -> None:
     text = sys.stdin.buffer.read().decode()
     sys.path[:] = task["sys_path"]
     np = importlib.import_module("numpy")
+    importlib.import_module("zipfile")  # np.savez needs it, when no file may be opened any more
     np.savez(answers, **_answer(np, task, text))
     answers.flush()
     os._exit(0)  # MuJoCo need not free its memory
@@ -58,10 +59,12 @@ def _answer(np: Any, task: dict[str, Any], text: str) -> dict[str, Any]:
     except ImportError as error:
         return {"missing": str(error)}
     said: dict[str, None] = {}
-    mujoco.set_mju_user_warning(lambda warning: said.setdefault(warning))
+    mujoco.set_mju_user_warning(said.setdefault)
     _limit(task)
     try:
-        model = _compiled(mujoco, task["path"], text)
+        if task["folder"] is not None:
+            os.chdir(task["folder"])
+        model = _compiled(mujoco, text)
         return {**_fields(np, mujoco, model), "said": [*said][:SAID]}
     except MemoryError:
         return {"memory": True}
@@ -86,19 +89,19 @@ def _limit(task: dict[str, Any]) -> None:
     except ImportError:
         return
     limits = {"RLIMIT_AS": task["memory"], "RLIMIT_FSIZE": task["output"], "RLIMIT_CORE": 0}
-    if task["path"] is None:
+    if task["folder"] is None:
         limits["RLIMIT_NOFILE"] = 0
     for name, most in limits.items():
         kind = getattr(resource, name)
         allowed = (x for x in resource.getrlimit(kind) if x != resource.RLIM_INFINITY)
         most = min([most, *allowed])
-        resource.setrlimit(kind, (most, most))
+        with suppress(ValueError):  # macOS refuses limits of memory
+            resource.setrlimit(kind, (most, most))
 
 
-def _compiled(mujoco: Any, path: str | None, text: str) -> Any:
+def _compiled(mujoco: Any, text: str) -> Any:
     """The model, without what is for simulations alone."""
-    spec = mujoco.MjSpec
-    spec = spec.from_string(text) if path is None else spec.from_file(path)
+    spec = mujoco.MjSpec.from_string(text)
     spec.memory = ARENA
     spec.compiler.LRopt.mode = 0  # mjLRMODE_NONE: the ranges of muscles are found by simulations
     return spec.compile()
