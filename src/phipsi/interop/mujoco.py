@@ -22,7 +22,7 @@ from phipsi.interop.layout import (
     vector,
 )
 from phipsi.model import Hinge, ModelError, Robot
-from phipsi.model.mjcf import joint_names
+from phipsi.model.mjcf_names import joint_names
 from phipsi.spatial import rotation as rot
 from phipsi.typing import Array, ArrayLike, ConfigurationLike, JointVectorLike
 

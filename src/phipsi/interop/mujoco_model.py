@@ -10,7 +10,7 @@ import numpy as np
 from phipsi.conventions import WORLD
 from phipsi.interop.inertia import central
 from phipsi.interop.mujoco import check_kinds
-from phipsi.model import Body, Hinge, ModelError, Robot
+from phipsi.model import Body, Hinge, ModelError, Robot, untrusted
 from phipsi.spatial import rotation as rot
 from phipsi.typing import Array, ArrayLike
 
@@ -62,7 +62,7 @@ def to_mujoco_model(robot: Robot) -> Any:
     except ModelError:
         raise
     except ValueError as error:
-        said = " ".join(str(error).split())
+        said = untrusted.quoted(" ".join(str(error).split()), 300)
         raise ModelError(f"MuJoCo refuses robot {robot.name!r}: {said}") from None
 
 

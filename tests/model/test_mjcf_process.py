@@ -1,0 +1,192 @@
+"""MuJoCo compiles in a process of its own: what it does not survive is one sentence."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+import phipsi as pp
+from phipsi.model import mjcf, mjcf_actuators, mjcf_process
+from phipsi.model.mjcf_process import Limits
+from tests.each import each
+from tests.model.mjcf_bombs import AT_LENGTH, AT_ONCE, HARMLESS, asset, model
+
+mujoco = pytest.importorskip("mujoco")
+
+SMALL = Limits(1, 300 << 20)
+SOME = (
+    "mesh: wedge", "height field: overflow", "texture: plus", "texture: size in the defaults",
+    "replicate: other digits", "user data of bodies", "flexcomp: grid", "actuator: states",
+    "hidden name, twice", "hidden name of a site", "long name, no effort", "quaternion: too long",
+    "long element", "long attribute", "long root", "a hidden file",
+)  # fmt: skip
+"""Of those that are refused at once; `python -m tests.model.mjcf_bombs` tries all."""
+linux = pytest.mark.skipif(sys.platform != "linux", reason="limits of memory, and /proc")
+
+
+def refused(source: str | Path, message: str | None = None) -> None:
+    with pytest.raises(pp.ModelError, match=message) as caught:
+        pp.load(source)
+    assert len(str(caught.value)) < 450
+    assert str(caught.value).isprintable()
+
+
+@linux
+@each("what", SOME)
+def test_what_asks_for_too_much_is_refused(what: str):
+    refused(AT_ONCE[what])
+
+
+@linux
+@each(
+    "what, message",
+    [
+        ("replicate", "more than 1 s"),
+        ("height fields", "more than 300 MB of memory"),
+    ],
+)
+def test_time_and_memory_are_limited(what: str, message: str):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(mjcf, "ALONE", SMALL)
+        refused(AT_LENGTH[what], f"MuJoCo needs {message} for the MJCF")
+
+
+@linux
+@each("what", ["memory of simulations", "contacts", "ranges of muscles, simulated"])
+@pytest.mark.filterwarnings("ignore::phipsi.ModelWarning")
+def test_what_is_not_needed_is_not_made(what: str):
+    pp.load(HARMLESS[what])
+
+
+@linux
+def test_memory_of_both_processes():
+    code = (
+        "import resource, phipsi as pp\n"
+        "from tests.model.mjcf_bombs import AT_LENGTH\n"
+        "try: pp.load(AT_LENGTH['height fields'])\n"
+        "except pp.ModelError as error: print(error)\n"
+        "for who in resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN:\n"
+        "    print(resource.getrusage(who).ru_maxrss >> 10)"
+    )
+    said = subprocess.check_output([sys.executable, "-c", code], text=True).splitlines()
+    assert "more than 1 GB" in said[0]
+    assert int(said[1]) < 200
+    assert int(said[2]) < 1024
+
+
+def test_a_crash_is_a_sentence(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    program = tmp_path / "program.py"
+    program.write_text("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)")
+    monkeypatch.setattr(mjcf_process.mjcf_program, "__file__", str(program))
+    refused(model(), r"MuJoCo crashes on the MJCF \(Segmentation fault\)")
+
+
+def children() -> set[int]:
+    """The processes with MuJoCo that this one started and that run."""
+    listed = [path.read_text() for path in Path("/proc/self/task").glob("*/children")]
+    commands = {int(pid): Path(f"/proc/{pid}/cmdline") for pid in " ".join(listed).split()}
+    return {pid for pid, command in commands.items() if b"mjcf_program" in command.read_bytes()}
+
+
+@linux
+def test_an_interrupt_ends_both():
+    def interrupt() -> None:
+        while not children():
+            time.sleep(0.01)
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+    thread = threading.Thread(target=interrupt, daemon=True)
+    thread.start()
+    with pytest.raises(KeyboardInterrupt):
+        pp.load(AT_LENGTH["replicate"])
+    thread.join()
+    while children():  # if it came before Python knew the process: that has no task, and ends
+        time.sleep(0.01)
+
+
+@linux
+def test_a_process_that_was_left_alone_ends(tmp_path: Path):
+    """The time is limited by the process itself, not by the one that started it."""
+    task = {"sys_path": sys.path, "folder": None, "seconds": 1, "waiting": 5, "memory": 1 << 30}
+    content = json.dumps(task | {"output": 1 << 20}) + "\n" + AT_LENGTH["replicate"]
+    command = [sys.executable, "-I", "-S", mjcf_process.mjcf_program.__file__]
+    ended = subprocess.run(command, input=content.encode(), capture_output=True)
+    assert -ended.returncode in (signal.SIGPROF, signal.SIGALRM)
+
+
+@linux
+def test_files_that_never_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    os.mkfifo(tmp_path / "pipe.stl")
+    (tmp_path / "zero.stl").symlink_to("/dev/zero")
+    monkeypatch.setattr(mjcf, "WITH_FILES", Limits(1, 1 << 30))
+    monkeypatch.setattr(mjcf_process, "WAITING", 1)
+    path = tmp_path / "robot.xml"
+    for name, message in ("pipe.stl", "needs more than 1 s"), ("zero.stl", "zero.stl' is empty"):
+        path.write_text(asset(f'<mesh name="m" file="{name}"/>'))
+        refused(path, message)
+
+
+@linux
+def test_a_text_opens_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Even where nobody has looked at its references."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "part.xml").write_text("<mujocoinclude><option/></mujocoinclude>")
+    text = model('<include file="part.xml"/>')
+    with pytest.raises(pp.ModelError, match=r"'part\.xml'"):
+        mjcf_process.compiled(text, None, mjcf.ALONE)
+    assert mjcf_process.compiled(text, tmp_path, mjcf.ALONE).nbody == 2
+
+
+def test_a_warning_of_mujoco_is_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "part.xml").write_text(
+        '<mujocoinclude><geom size="1" rgba="nan 0 0 0"/></mujocoinclude>'
+    )
+    (tmp_path / "robot.xml").write_text(model(bodies='<include file="part.xml"/>'))
+    with pytest.warns(pp.ModelWarning, match=r"""MuJoCo says of this MJCF: ["'].*NaN"""):
+        pp.load("robot.xml")
+    with pytest.raises(pp.ModelError, match="MuJoCo says of this MJCF"):
+        pp.load("robot.xml", strict=True)
+    assert sorted(os.listdir()) == ["part.xml", "robot.xml"], "MuJoCo left a log behind"
+
+
+@each(
+    "name, value, message",
+    [
+        ("executable", "/nowhere/python", "in a Python process of its own, and none starts: .*no"),
+        ("executable", "", "none starts: this application has no Python"),
+        ("frozen", True, "none starts: this application has no Python"),
+        ("executable", "/bin/false", "ended with status 1: ''"),
+        ("executable", "/bin/echo", "ended with status 0: ''"),
+    ],
+)
+def test_where_python_is_not_python(name: str, value: object, message: str):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, name, value, raising=False)
+        refused(model(), message)
+
+
+def test_a_broken_mujoco_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "mujoco.py").write_text("raise ImportError('no library\\n libGL')")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "mujoco")
+    refused(model(), r"needs mujoco, which cannot be imported \('no library\\n libGL'\)")
+
+
+def test_numbers_of_mujoco():
+    """Those of its enumerations that are written as numbers here."""
+    enumerations = mujoco.mjtTrn.mjTRN_JOINT, mujoco.mjtTrn.mjTRN_JOINTINPARENT
+    assert tuple(map(int, enumerations)) == mjcf_actuators.ON_JOINT
+    assert int(mujoco.mjtGain.mjGAIN_AFFINE) == mjcf_actuators.AFFINE
+    assert int(mujoco.mjtBias.mjBIAS_AFFINE) == mjcf_actuators.AFFINE
+    assert int(mujoco.mjtJoint.mjJNT_FREE) == 0
+    assert int(mujoco.mjtJoint.mjJNT_BALL) == 1
+    assert int(mujoco.mjtLRMode.mjLRMODE_NONE) == 0
