@@ -7,16 +7,15 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import islice, takewhile
 from pathlib import Path
 from threading import Event, Lock
 
 from tests.fuzz.target import Target
 from tests.fuzz.worker import Result, Worker
 
-TRIES = 400
-"""The most inputs that are tried to make one smaller, …"""
-PATIENCE = 60.0
-"""… and the most seconds."""
+PATIENCE = 20.0
+"""The most seconds in which an input is made smaller."""
 Tell = Callable[[str], None]
 
 
@@ -100,29 +99,27 @@ def fuzz(target: Target, seed: int, cases: range, jobs: int = 1, minutes: float 
 
 
 def minimised(target: Target, failure: Failure, worker: Worker) -> bytes:
-    """An input as small as is found that fails in the same way; greedy, within `TRIES` and
-    `PATIENCE`. The input itself where it does not fail again."""
+    """An input as small as is found within `PATIENCE` that fails in the same way, by dropping what
+    can be dropped; the input itself where it does not fail again."""
     content, wanted = failure.content, failure.result.outcome.failure
-    until = time.monotonic() + PATIENCE
+    until, first = time.monotonic() + PATIENCE, 0
     if worker.use(target.name, content).outcome.failure != wanted:
         return content
-    for _ in range(TRIES):
-        if time.monotonic() > until:
-            break
-        for smaller in _within(target.smaller(content), until):
+    while time.monotonic() < until:
+        candidates = islice(enumerate(target.smaller(content)), first, None)
+        for k, smaller in _until(until, candidates):
             if worker.use(target.name, smaller).outcome.failure == wanted:
-                content = smaller
+                content, first = smaller, k  # what could not be dropped before k is tried at last
                 break
         else:
-            break
+            if not first:
+                break
+            first = 0
     return content
 
 
-def _within(candidates: Iterator[bytes], until: float) -> Iterator[bytes]:
-    for content in candidates:
-        if time.monotonic() > until:
-            return
-        yield content
+def _until(until: float, candidates: Iterator[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
+    return takewhile(lambda _: time.monotonic() < until, candidates)
 
 
 def kept(tally: Tally, folder: Path, tell: Tell) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.fuzz.campaign import Tally
-from tests.fuzz.worker import MEMORY, ROOT, SECONDS
+from tests.fuzz.worker import MEMORY, ROOT
 
 PAGE = ROOT / "docs" / "fuzzing.md"
 TEXT = Path(__file__).with_name("page.md")
@@ -23,7 +23,7 @@ def report(tallies: Sequence[Tally], seed: int, here: str, minutes: float) -> st
     )
     return TEXT.read_text(encoding="utf-8").format(
         rows=rows, failures=found or "None.", seed=seed, here=here, minutes=f"{minutes:.0f}",
-        seconds=f"{SECONDS:g}", memory=MEMORY >> 30, cores=os.cpu_count(),
+        memory=MEMORY >> 30, cores=os.cpu_count(),
     )  # fmt: skip
 
 

@@ -80,7 +80,7 @@ def zipped(files: Members, method: int = zipfile.ZIP_STORED) -> bytes:
     with warnings.catch_warnings(), zipfile.ZipFile(out, "w", method) as archive:
         warnings.simplefilter("ignore")
         for called, content in files:
-            info = zipfile.ZipInfo(called.encode("utf-8", "replace").decode())
+            info = zipfile.ZipInfo(called.encode("utf-8", "replace").decode()[:20_000])
             info.compress_type = method
             archive.writestr(info, content)
     return out.getvalue()

@@ -47,6 +47,8 @@ class Target:
     """Of how many inputs one is used after it was read."""
     batch: int = 1
     """Cases in an input."""
+    seconds: float = 10.0
+    """The most seconds that an input may take."""
 
     @cached_property
     def corpus(self) -> dict[str, bytes]:

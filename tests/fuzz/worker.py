@@ -22,15 +22,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from tests.fuzz.target import Outcome, Target, outcome
+from tests.fuzz.targets import TARGETS
 
 ROOT = Path(__file__).parents[2]
 MEMORY = 1 << 30
 """The most bytes that an input may need, beyond those of the process before."""
-SECONDS = 10.0
-"""The most seconds that an input may take."""
 STARTING = 60.0
 """The most seconds in which a worker starts, and in which it makes the seeds of a target."""
-LATE = f"more than {SECONDS:g} s"
+LATE = "took too long"
 
 
 @dataclass(frozen=True)
@@ -53,6 +52,8 @@ class Worker:
     def __init__(self) -> None:
         self.folder = tempfile.TemporaryDirectory(prefix="phipsi-fuzz-")
         self.process: subprocess.Popen[bytes] | None = None
+        self.read = b""
+        """What the process has written that is no whole line yet, or has not been asked for."""
 
     def __enter__(self) -> Worker:
         return self
@@ -63,7 +64,7 @@ class Worker:
 
     def stop(self) -> int | None:
         """End the process with all that it started; its exit status if it had ended by itself."""
-        process, self.process = self.process, None
+        process, self.process, self.read = self.process, None, b""
         if process is None:
             return None
         status = process.poll()
@@ -90,8 +91,16 @@ class Worker:
     def _line(self, seconds: float) -> bytes | None:
         """The next line of the worker: empty if it has ended, None if nothing comes in time."""
         assert self.process is not None and self.process.stdout is not None
-        ready, _, _ = select.select([self.process.stdout], [], [], seconds)
-        return self.process.stdout.readline() if ready else None
+        answers = self.process.stdout.fileno()
+        while b"\n" not in self.read:
+            if not select.select([answers], [], [], seconds)[0]:
+                return None
+            more = os.read(answers, 1 << 16)
+            if not more:
+                return b""
+            self.read += more
+        line, _, self.read = self.read.partition(b"\n")
+        return line
 
     def run(
         self, target: str, seed: int, cases: range, content: bytes | None = None
@@ -110,7 +119,8 @@ class Worker:
             if ended == LATE and late != cases.start:
                 late = cases.start
             elif ended:
-                yield Result(cases.start, Outcome(ended, ended), SECONDS * (ended == LATE))
+                seconds = TARGETS[target].seconds * (ended == LATE)
+                yield Result(cases.start, Outcome(ended, ended), seconds)
                 cases = cases[1:]
 
     def use(self, target: str, content: bytes) -> Result:
@@ -130,7 +140,7 @@ class Worker:
         process.stdin.flush()
         line = self._line(STARTING)  # the seeds are made
         while line and json.loads(line) != "done":
-            line = self._line(SECONDS)
+            line = self._line(TARGETS[target].seconds)
             if line and isinstance(answer := json.loads(line), dict):
                 yield Result(**{**answer, "outcome": Outcome(**answer["outcome"])})
         if line is None:
@@ -150,7 +160,6 @@ def main() -> None:
     answers = os.fdopen(os.dup(1), "w")
     with open(os.devnull, "w") as nothing:
         os.dup2(nothing.fileno(), 1)  # what MuJoCo prints is no answer
-    from tests.fuzz.targets import TARGETS
 
     def tell(answer: object) -> None:
         answers.write(json.dumps(answer) + "\n")
