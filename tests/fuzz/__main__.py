@@ -74,7 +74,7 @@ def _one(chosen: list[Target], given: argparse.Namespace) -> int:
     (target,) = chosen
     content = given.input.read_bytes() if given.input else target.content(given.seed, given.case)
     with Worker() as worker:
-        result: Result = worker.use(target.name, content)
+        result: Result = worker.use(target, content)
     found = result.outcome
     sys.stdout.buffer.write(content[:2000] + b"\n")
     print(f"{found.kind}\n{result.seconds:.2f} s, {result.peak >> 20} MB")

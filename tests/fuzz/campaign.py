@@ -80,7 +80,7 @@ def fuzz(target: Target, seed: int, cases: range, jobs: int = 1, minutes: float 
 
     def run(job: int) -> None:
         with Worker() as worker:
-            for result in worker.run(target.name, seed, cases[job::jobs]):
+            for result in worker.run(target, seed, cases[job::jobs]):
                 with lock:
                     tally.add(result)
                 if stop.is_set() or time.monotonic() > until:
@@ -103,12 +103,12 @@ def minimised(target: Target, failure: Failure, worker: Worker) -> bytes:
     can be dropped; the input itself where it does not fail again."""
     content, wanted = failure.content, failure.result.outcome.failure
     until, first = time.monotonic() + PATIENCE, 0
-    if worker.use(target.name, content).outcome.failure != wanted:
+    if worker.use(target, content).outcome.failure != wanted:
         return content
     while time.monotonic() < until:
         candidates = islice(enumerate(target.smaller(content)), first, None)
         for k, smaller in _until(until, candidates):
-            if worker.use(target.name, smaller).outcome.failure == wanted:
+            if worker.use(target, smaller).outcome.failure == wanted:
                 content, first = smaller, k  # what could not be dropped before k is tried at last
                 break
         else:

@@ -39,8 +39,10 @@ def seeds() -> list[bytes]:
     """The sides of every identity, in three notations."""
     sides = [x for row in TABLE for x in (row.left, row.right)]
     written = [text for x in sides for text in (str(x), x.latex)]
-    more = ["(I - H @ psi @ K).T @ D.inv", "0.5 * V.T @ M @ V", "J('tool') @ mass.inv @ J('tool').T",
-            "mass.inv.inv", "I[joint rates]", "zero[body motions, joint rates]", "D ** -0.5"]  # fmt: skip
+    more = [
+        *("(I - H @ psi @ K).T @ D.inv", "0.5 * V.T @ M @ V", "J('tool') @ mass.inv @ J('tool').T"),
+        *("mass.inv.inv", "I[joint rates]", "zero[body motions, joint rates]", "D ** -0.5"),
+    ]
     return [text.encode() for text in dict.fromkeys([*written, *more])]
 
 
@@ -68,7 +70,7 @@ def mutate(rng: Random, texts: list[bytes]) -> bytes:
     fitting = _fitting(tuple(texts))
     text = rng.choice(list(fitting))
     last = text
-    for _ in range(int(rng.expovariate(0.5))):
+    for _ in range(int(rng.expovariate(1.0))):
         match rng.randrange(5):
             case 0 | 1 if fitting[last]:
                 last = rng.choice(fitting[last])
@@ -141,6 +143,6 @@ CHANGES: tuple[Change, ...] = (
 
 
 TARGETS = (
-    Target("expressions", "operator expressions: parse, simplify, explain", ".txt", seeds, mutate, run,
-           (ParseError, SpaceError), cut, lines=3),
+    Target("expressions", "operator expressions: parse, simplify, explain", ".txt", seeds, mutate,
+           run, (ParseError, SpaceError), cut, lines=3),
 )  # fmt: skip

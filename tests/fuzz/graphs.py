@@ -131,9 +131,7 @@ def _one_file(texts: list[str]) -> str:
     return "\n".join(parts)
 
 
-def _by_rows(
-    function: Any, text: str, graph: Graph, inputs: list[np.ndarray]
-) -> list[np.ndarray]:
+def _by_rows(function: Any, text: str, graph: Graph, inputs: list[np.ndarray]) -> list[np.ndarray]:
     """The outputs of a C function, row by row; nothing is written behind them."""
     dtype = inputs[0].dtype
     outputs = [np.full((ROWS, len(nodes) + 1), 777.0, dtype) for _, nodes in graph.outputs]
@@ -217,8 +215,10 @@ def _second(graph: Graph, rng: np.random.Generator) -> None:
 
 TARGETS = (
     Target("graphs", f"random graphs at {ROWS} states: the interpreter, LLVM (single and batch), C "
-           "and emulated CUDA", ".json", list, mutate, run, (), smaller, count=1_000, batch=BATCH, seconds=300.0),
+           "and emulated CUDA", ".json", list, mutate, run, (), smaller,
+           count=1_000, batch=BATCH, seconds=300.0),
     Target("derivatives", "forward and reverse derivatives of random graphs with loops, against "
            "differences and one another, and as machine code", ".json", list, mutate,
-           run_derivatives, (), smaller, count=200, batch=BATCH, seconds=300.0),
+           run_derivatives, (), smaller,
+           count=200, batch=BATCH, seconds=300.0),
 )  # fmt: skip

@@ -57,8 +57,16 @@ def _read(content: bytes, path: Path, robot: pp.Robot | None, deep: bool) -> Non
         for part in ("t", "q", "v", "tau"):
             if not np.array_equal(getattr(x, part), getattr(again, part), equal_nan=True):
                 raise Wrong(f"{part} is another one when it is written and read again")
-        if (x.events, dict(x.units), [*x.signals]) != (again.events, {**again.units}, [*again.signals]):
+        if (x.events, dict(x.units), [*x.signals]) != (
+            again.events,
+            {**again.units},
+            [*again.signals],
+        ):
             raise Wrong("events, units or signals are others when they are written and read again")
+
+
+def _words(x: Trajectory) -> tuple[object, ...]:
+    return x.events, dict(x.units), [*x.signals], [*x.frames], x.method, x.passive
 
 
 # ---- npz -----------------------------------------------------------------------------------------
@@ -97,16 +105,31 @@ def _npy(header: str, data: bytes, version: bytes = b"\x01\x00") -> bytes:
     return b"\x93NUMPY" + version + len(encoded).to_bytes(4, "little")[:2] + encoded + data
 
 
-DTYPES = ("<f8", ">f8", "<f4", "<i8", "|u1", "|b1", "|O", "<U8", "|S8", "<c16", "<M8[s]", "<f16", "",
-          "|V8", "<f8,<f8", "<f0", "|u0", "<f99")  # fmt: skip
-SHAPES = ("()", "(0,)", "(-1,)", "(4, 2)", "(2, 4)", "(4, 2, 1)", "(4,)", "(8,)", "4", "[4, 2]", "(1e1,)",
-          "(4, -2)", "(18446744073709551616,)", "(0, 18446744073709551616)", "(4, 2L)", "(True,)",
-          "(4, 0)", "(" + "1," * 64 + ")", "(" + "1," * 33 + ")", "None", "(None,)", "(0,) * 9")  # fmt: skip
-HEADERS = ("{}", "", "[]", "None", "{'descr': '<f8'}", "(" * 500, "{" * 100, "1" * 9_000, "\0",
-           "{'descr': '<f8', 'fortran_order': False, 'shape': (4,), 'x': 1}", "-" * 5_000,
-           "{'descr': [('x', '<f8')], 'fortran_order': False, 'shape': (4,)}", "0x", "{1: 2}",
-           "{'descr': '<f8', 'fortran_order': 2, 'shape': (4,)}", "{[]: 1}", "1 if 1 else 2",
-           "{'descr': {'names': ['a']}, 'fortran_order': False, 'shape': (4,)}", "b'x'", "f'{1}'")  # fmt: skip
+DTYPES = """<f8 >f8 <f4 <i8 |u1 |b1 |O <U8 |S8 <c16 <M8[s] <f16 |V8 <f8,<f8 <f0 |u0 <f99""".split()
+SHAPES = """() (0,) (-1,) (4,2) (2,4) (4,2,1) (4,) (8,) 4 [4,2] (1e1,) (4,-2)
+(18446744073709551616,) (0,18446744073709551616) (4,2L) (True,) (4,0) None (None,) (0,)*9""".split()
+SHAPES += [f"({'1,' * axes})" for axes in (33, 64, 65)]
+DICT = "{'descr': %s, 'fortran_order': %s, 'shape': (4,)}"
+HEADERS = [
+    *(
+        DICT % parts
+        for parts in (("'<f8'", "2"), ("[('x', '<f8')]", "0"), ("{'names': ['a']}", "0"))
+    ),
+    *(
+        "{}",
+        "",
+        "[]",
+        "None",
+        "{'descr': '<f8'}",
+        "\0",
+        "0x",
+        "{1: 2}",
+        "{[]: 1}",
+        "b'x'",
+        "f'{1}'",
+    ),
+    *("(" * 500, "{" * 100, "1" * 9_000, "-" * 5_000, "1 if 1 else 2"),
+]
 
 
 def _with_header(rng: Random, content: bytes) -> bytes:
@@ -151,7 +174,12 @@ def _with_text(rng: Random, content: bytes) -> bytes:
     tree = trees.of_json(data.decode())
     changed = trees.to_json(trees.mutated(rng, [tree])).encode("utf-8", "replace")
     changed = havoc(rng, changed, [data]) if rng.random() < 0.2 else changed
-    return _npy(f"{{'descr': '|u1', 'fortran_order': False, 'shape': ({len(changed)},), }}\n", changed)
+    return _text_array(changed)
+
+
+def _text_array(content: bytes) -> bytes:
+    header = f"{{'descr': '|u1', 'fortran_order': False, 'shape': ({len(content)},), }}\n"
+    return _npy(header, content)
 
 
 def mutate_npz(rng: Random, seeds: list[bytes]) -> bytes:
@@ -168,7 +196,10 @@ def mutate_npz(rng: Random, seeds: list[bytes]) -> bytes:
                 case 0 if len(files) > 1:
                     del files[k]
                 case 1:
-                    files[k] = rng.choice((name(rng) + ".npy", rng.choice(files)[0], called[:-4])), array
+                    files[k] = (
+                        rng.choice((name(rng) + ".npy", rng.choice(files)[0], called[:-4])),
+                        array,
+                    )
                 case 2:
                     files.append((called, rng.choice(files)[1]))
                 case 3:
@@ -200,10 +231,12 @@ def _members(content: bytes) -> Members | None:
 
 
 def _patched(rng: Random, content: bytes) -> bytes:
-    """A zip with other bytes in one of its own records: sizes, offsets, flags, methods, versions."""
+    """A zip with other bytes in one of its records: sizes, offsets, flags, methods, versions."""
     records = [x.start() for x in re.finditer(rb"PK(?:\x01\x02|\x03\x04|\x05\x06)", content)]
     data, at = bytearray(content), rng.choice(records) + rng.randrange(4, 30)
-    chunk = rng.choice((b"\0", b"\xff", b"\xff\xff\xff\xff", b"\x7f", b"\1\0", bytes([rng.randrange(256)])))
+    chunk = rng.choice(
+        (b"\0", b"\xff", b"\xff\xff\xff\xff", b"\x7f", b"\1\0", bytes([rng.randrange(256)]))
+    )
     data[at : at + len(chunk)] = chunk
     return bytes(data)
 
@@ -220,8 +253,7 @@ def smaller_npz(content: bytes) -> Iterator[bytes]:
                 continue
             for other in trees.smaller(tree):
                 data = trees.to_json(other).encode("utf-8", "replace")
-                head = f"{{'descr': '|u1', 'fortran_order': False, 'shape': ({len(data)},), }}\n"
-                made = zipped([*files[:k], (called, _npy(head, data)), *files[k + 1 :]])
+                made = zipped([*files[:k], (called, _text_array(data)), *files[k + 1 :]])
                 if len(made) < len(content):
                     yield made
     if files is None:
@@ -242,7 +274,10 @@ def mutate_csv(rng: Random, seeds: list[bytes]) -> bytes:
     for _ in range(1 + int(rng.expovariate(0.8))):
         if rows:
             rng.choice(CSV)(rng, rows)
-    ends, dialect = rng.choice(("\r\n", "\r\n", "\n", "\r")), rng.choice((csv.QUOTE_MINIMAL, csv.QUOTE_ALL))
+    ends, dialect = (
+        rng.choice(("\r\n", "\r\n", "\n", "\r")),
+        rng.choice((csv.QUOTE_MINIMAL, csv.QUOTE_ALL)),
+    )
     out = io.StringIO()
     csv.writer(out, quoting=dialect, lineterminator=ends).writerows(rows)
     made = out.getvalue().encode("utf-8", "replace")
@@ -258,9 +293,10 @@ def _cell(rng: Random, rows: list[list[str]]) -> None:
 def _header(rng: Random, rows: list[list[str]]) -> None:
     if rows[0]:
         k = rng.randrange(len(rows[0]))
-        rows[0][k] = rng.choice((name(rng), text(rng), rng.choice(rows[0]), rows[0][k] + number(rng),
-                                 f"signal.{name(rng)}", f"signal.x.{number(rng)}", "row0", "row",
-                                 rows[0][k].partition(" ")[0], "frame.link2.x [m]"))  # fmt: skip
+        own = rows[0][k]
+        ours = f"signal.{name(rng)}", f"signal.x.{number(rng)}", "row0", "row", "frame.link2.x [m]"
+        near = own + number(rng), own.partition(" ")[0], rng.choice(rows[0])
+        rows[0][k] = rng.choice((name(rng), text(rng), *ours, *near))
 
 
 def _row(rng: Random, rows: list[list[str]]) -> None:

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from random import Random
-from typing import Any
 
 from phipsi.model.errors import ModelWarning
 
@@ -145,5 +144,3 @@ def cut(content: bytes) -> Iterator[bytes]:
         for at in range(0, len(content), size):
             yield content[:at] + content[at + size :]
         size //= 2
-
-

@@ -10,6 +10,7 @@ import json
 import re
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from random import Random
 from typing import Any, TypeAlias
 from xml.etree import ElementTree
@@ -172,7 +173,7 @@ def values(tree: Tree) -> list[Slot]:
 def names(tree: Tree) -> list[Slot]:
     """Every place of a key, or the tag of an element."""
     found: list[Slot] = []
-    for own, first in lists(tree):
+    for own, _ in lists(tree):
         found += [(pair, 0) for pair in own] if isinstance(own, Pairs) else []
         found += [(own, 0)] if isinstance(own, Element) else []
     return found
@@ -216,13 +217,14 @@ def nest(rng: Random, tree: Tree, _: Tree) -> None:
     own, k = rng.choice(parts(tree))
     if isinstance(own, Pairs):
         own, k = own[k], 1
+    known = _known(rng, tree)
     for _ in range(rng.choice((1, 1, 1, 2, 20, 200))):
         part = own[k]
         match rng.randrange(2) if not isinstance(part, Element) else 2:
             case 0:
                 own[k] = [part]
             case 1:
-                own[k] = Pairs([[_known(rng, tree), part]])
+                own[k] = Pairs([[known, part]])
             case _:
                 own[k] = Element([part[0], Pairs(), part])
 
@@ -245,7 +247,7 @@ def rename(rng: Random, tree: Tree, _: Tree) -> None:
 
 def _known(rng: Random, tree: Tree) -> str:
     own, k = rng.choice(names(tree) or [(["x"], 0)])
-    return own[k]
+    return str(own[k])
 
 
 def same(rng: Random, tree: Tree, donor: Tree) -> None:
@@ -301,8 +303,8 @@ def splice(rng: Random, tree: Tree, donor: Tree) -> None:
 
 Mutation = Callable[[Random, Tree, Tree], None]
 MUTATIONS: tuple[tuple[Mutation, int], ...] = (
-    (drop, 3), (duplicate, 2), (move, 2), (swap, 1), (nest, 1), (flatten, 1), (rename, 2), (same, 4),
-    (hostile, 8), (other_kind, 1), (splice, 2),
+    (drop, 3), (duplicate, 2), (move, 2), (swap, 1), (nest, 1), (flatten, 1), (rename, 2),
+    (same, 4), (hostile, 8), (other_kind, 1), (splice, 2),
 )  # fmt: skip
 """Mutations and how often each is made."""
 
@@ -312,24 +314,24 @@ def mutated(rng: Random, seeds: Sequence[Tree]) -> Tree:
     tree, donor = copied(rng.choice(seeds)), rng.choice(seeds)
     kinds, weights = zip(*MUTATIONS, strict=True)
     for mutation in rng.choices(kinds, weights, k=1 + int(rng.expovariate(0.7))):
-        if parts(tree) and values(tree) and names(tree):
+        with suppress(IndexError):  # there is nothing left to mutate
             mutation(rng, tree, donor)
     return tree
 
 
 def smaller(tree: Tree) -> Iterator[Tree]:
     """Copies of a tree without one part, or with a shorter value; large parts first."""
-    places = sorted(range(len(parts(tree))), key=lambda k: -_size(parts(tree)[k]))
+    places = [k for k, _ in sorted(enumerate(parts(tree)), key=lambda x: -_size(x[1]))]
     for place in places:
         other = copied(tree)
         own, k = parts(other)[place]
         del own[k]
         yield other
-    for place in range(len(values(tree))):
-        other = copied(tree)
-        own, k = values(other)[place]
+    for place, (own, k) in enumerate(values(tree)):
         if isinstance(own[k], str) and not isinstance(own[k], Literal) and len(own[k]) > 1:
-            own[k] = own[k][: len(own[k]) // 2]
+            other = copied(tree)
+            there, k = values(other)[place]
+            there[k] = there[k][: len(there[k]) // 2]
             yield other
 
 

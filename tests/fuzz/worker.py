@@ -1,12 +1,13 @@
 """The process in which inputs are used: it may hang, run out of memory, or crash.
 
-`python -m tests.fuzz.worker` takes requests, a line of JSON each, from its standard input, and
-answers each case with a line. `Worker` is its other end.
+`python -m tests.fuzz.worker MODULE` has the targets of a module. It takes requests, a line of JSON
+each, from its standard input, and answers each case with a line. `Worker` is its other end.
 """
 
 from __future__ import annotations
 
 import contextlib
+import importlib
 import json
 import os
 import resource
@@ -22,7 +23,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from tests.fuzz.target import Outcome, Target, outcome
-from tests.fuzz.targets import TARGETS
 
 ROOT = Path(__file__).parents[2]
 MEMORY = 1 << 30
@@ -49,7 +49,8 @@ class Result:
 class Worker:
     """A worker, started anew after a crash or a hang."""
 
-    def __init__(self) -> None:
+    def __init__(self, module: str = "tests.fuzz.targets") -> None:
+        self.module = module
         self.folder = tempfile.TemporaryDirectory(prefix="phipsi-fuzz-")
         self.process: subprocess.Popen[bytes] | None = None
         self.read = b""
@@ -81,7 +82,7 @@ class Worker:
             environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'src'}"}
             environment |= {"PHIPSI_CACHE_DIR": "off", "PHIPSI_VERIFY": "1", "OMP_NUM_THREADS": "1"}
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "tests.fuzz.worker"], stdin=subprocess.PIPE,
+                [sys.executable, "-m", "tests.fuzz.worker", self.module], stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=self.folder.name,
                 env=environment, start_new_session=True,
             )  # fmt: skip
@@ -103,7 +104,7 @@ class Worker:
         return line
 
     def run(
-        self, target: str, seed: int, cases: range, content: bytes | None = None
+        self, target: Target, seed: int, cases: range, content: bytes | None = None
     ) -> Iterator[Result]:
         """The results of cases in turn, or of this input in place of each; those that end the
         worker are failures. A case that takes too long is tried again: the machine may be busy."""
@@ -119,30 +120,34 @@ class Worker:
             if ended == LATE and late != cases.start:
                 late = cases.start
             elif ended:
-                seconds = TARGETS[target].seconds * (ended == LATE)
+                seconds = target.seconds * (ended == LATE)
                 yield Result(cases.start, Outcome(ended, ended), seconds)
                 cases = cases[1:]
 
-    def use(self, target: str, content: bytes) -> Result:
+    def use(self, target: Target, content: bytes) -> Result:
         """The result of an input, used after it was read as well."""
         (result,) = self.run(target, 0, range(1), content)
         return result
 
     def _answers(
-        self, target: str, seed: int, cases: range, content: bytes | None
+        self, target: Target, seed: int, cases: range, content: bytes | None
     ) -> Iterator[Result | str]:
         """Results, and at last how the worker ended, if it did."""
         process = self._started()
         assert process.stdin is not None
         given = None if content is None else b64encode(content).decode()
-        ask = [target, seed, [cases.start, cases.stop, cases.step], given]
+        ask = [target.name, seed, [cases.start, cases.stop, cases.step], given]
         process.stdin.write(json.dumps(ask).encode() + b"\n")
         process.stdin.flush()
         line = self._line(STARTING)  # the seeds are made
-        while line and json.loads(line) != "done":
-            line = self._line(TARGETS[target].seconds)
-            if line and isinstance(answer := json.loads(line), dict):
-                yield Result(**{**answer, "outcome": Outcome(**answer["outcome"])})
+        try:
+            while line and json.loads(line) != "done":
+                line = self._line(target.seconds)
+                if line and isinstance(answer := json.loads(line), dict):
+                    yield Result(**{**answer, "outcome": Outcome(**answer["outcome"])})
+        except GeneratorExit:  # the other answers are for nobody
+            self.stop()
+            raise
         if line is None:
             self.stop()
             yield LATE
@@ -160,6 +165,7 @@ def main() -> None:
     answers = os.fdopen(os.dup(1), "w")
     with open(os.devnull, "w") as nothing:
         os.dup2(nothing.fileno(), 1)  # what MuJoCo prints is no answer
+    targets: dict[str, Target] = importlib.import_module(sys.argv[1]).TARGETS
 
     def tell(answer: object) -> None:
         answers.write(json.dumps(answer) + "\n")
@@ -168,7 +174,7 @@ def main() -> None:
     tell("ready")
     for line in sys.stdin:
         name, seed, cases, given = json.loads(line)
-        target = TARGETS[name]
+        target = targets[name]
         _ = target.seeds
         _limit()
         tell("begun")
@@ -180,8 +186,9 @@ def main() -> None:
 
 def _limit() -> None:
     """Bound the memory of this process, and of those that it starts."""
-    size = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-    resource.setrlimit(resource.RLIMIT_AS, (size + MEMORY, resource.RLIM_INFINITY))
+    pages = int(Path("/proc/self/statm").read_text().split()[5])  # of data, not of what is shared
+    size = pages * resource.getpagesize() + MEMORY
+    resource.setrlimit(resource.RLIMIT_DATA, (size, resource.RLIM_INFINITY))
 
 
 def _used(target: Target, case: int, content: bytes, deep: bool) -> dict[str, object]:
