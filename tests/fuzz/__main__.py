@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.fuzz.campaign import Tally, fuzz, kept
+from tests.fuzz.campaign import Tally, Tell, fuzz, kept
 from tests.fuzz.target import Target
 from tests.fuzz.targets import TARGETS
 from tests.fuzz.worker import Result, Worker
@@ -33,10 +33,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for target in chosen:
         cases = range(given.count or sys.maxsize)
         tally = fuzz(target, given.seed, cases, given.jobs, minutes / len(chosen))
-        told(tally)
+        print(told(tally), flush=True)
         kept(tally, given.folder, lambda text: print(text, flush=True))
         failed = failed or bool(tally.failures)
     return 1 if failed else 0
+
+
+def campaign(tell: Tell, jobs: int | None = None) -> list[Tally]:
+    """Every target with all of its inputs; what fails is written to `FOLDER`."""
+    tallies: list[Tally] = []
+    for target in TARGETS.values():
+        tallies.append(fuzz(target, 0, range(target.count), jobs or os.cpu_count() or 1))
+        tell(told(tallies[-1]))
+        kept(tallies[-1], FOLDER, tell)
+    return tallies
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -53,16 +63,15 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def told(tally: Tally) -> None:
-    """Print a line about a target."""
-    worst = tally.worst
-    print(
-        f"{tally.target.name}: {tally.inputs * tally.target.batch} inputs, "
-        f"{tally.accepted * tally.target.batch} accepted, {tally.refusals} different refusals, "
-        f"{tally.inputs * tally.target.batch / max(tally.seconds, 1e-9):.0f}/s, "
+def told(tally: Tally) -> str:
+    """A line about a target."""
+    target, worst = tally.target, tally.worst
+    inputs = tally.inputs * target.batch
+    return (
+        f"{target.name}: {inputs} inputs, {tally.accepted * target.batch} accepted, "
+        f"{tally.refusals} different refusals, {inputs / max(tally.seconds, 1e-9):.0f}/s, "
         f"slowest {worst.seconds if worst else 0.0:.2f} s (case {worst.case if worst else 0}), "
-        f"peak {tally.peak >> 20} MB, {len(tally.failures)} kinds of failure",
-        flush=True,
+        f"peak {tally.peak >> 20} MB, {len(tally.failures)} kinds of failure"
     )
 
 

@@ -47,7 +47,7 @@ class Tally:
     def add(self, result: Result) -> None:
         """Count a result."""
         self.inputs += 1
-        self.kinds[result.outcome.kind] += 1
+        self.kinds[result.outcome.failure or result.outcome.kind] += 1
         self.seconds += result.seconds
         self.peak = max(self.peak, result.peak)
         if self.worst is None or result.seconds > self.worst.seconds:
