@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.fuzz import documents, expressions, graphs, recordings
+from tests.fuzz import documents, expressions, graphs, programs, recordings
 
 TARGETS = {
     target.name: target
@@ -11,5 +11,6 @@ TARGETS = {
         *recordings.TARGETS,
         *expressions.TARGETS,
         *graphs.TARGETS,
+        *programs.TARGETS,
     )
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 
 from tests.each import each
 from tests.fuzz import __main__ as command
-from tests.fuzz import page, trees
+from tests.fuzz import page, programs, trees
 from tests.fuzz.campaign import Failure, Tally, minimised
 from tests.fuzz.documents import JSON, TOML, XML
 from tests.fuzz.faulty import FAULTY
@@ -17,9 +18,9 @@ from tests.fuzz.target import CORPUS, Outcome, outcome
 from tests.fuzz.targets import TARGETS
 from tests.fuzz.worker import LATE, Result, Worker
 
-CASES = {"mjcf": 20, "expressions": 30, "toml": 50, "graphs": 0, "derivatives": 0}
+CASES = {"mjcf": 20, "expressions": 30, "toml": 50, "graphs": 0, "derivatives": 0, "programs": 8}
 """Cases of targets, 100 of the others; those of the compiler have tests of their own."""
-FUZZED = [name for name in TARGETS if name not in ("graphs", "derivatives")]
+FUZZED = [name for name in TARGETS if name not in ("graphs", "derivatives", "programs")]
 
 
 @pytest.fixture(scope="module")
@@ -123,3 +124,14 @@ def test_the_page() -> None:
     text = page.report([tally], 7, "here", 2.0)
     assert "| csv | trajectories as .csv | 2 | 50 % | 0 | 3 | 0.50 s | 3 MB | 1 |" in text
     assert "- csv: 1 × KeyError in x.py:f (case 2)" in text and "here, seed 7, 2 minutes" in text
+
+
+def test_a_slightly_wrong_operation_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    content = programs.smaller(TARGETS["programs"].content(0, 0))
+    spec = json.loads(next(content))[0] | {"n": 20, "loops": 1}
+    assert programs.check(spec) > 0.3
+    for name, function in {"add": lambda a, b: a + b + 1e-12, "sin": lambda a: a.cos()}.items():
+        with monkeypatch.context() as patch:
+            patch.setitem(programs.TRACED, name, (programs.TRACED[name][0], function))
+            with pytest.raises(AssertionError):
+                programs.check(spec)
