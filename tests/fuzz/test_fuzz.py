@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.each import each
@@ -127,11 +127,11 @@ def test_the_page() -> None:
 
 
 def test_a_slightly_wrong_operation_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    content = programs.smaller(TARGETS["programs"].content(0, 0))
-    spec = json.loads(next(content))[0] | {"n": 20, "loops": 1}
-    assert programs.check(spec) > 0.3
+    spec = {"seed": 3, "n": 30, "loops": 1}
+    with np.errstate(all="ignore"):
+        assert programs.check(spec) > 0.5
     for name, function in {"add": lambda a, b: a + b + 1e-12, "sin": lambda a: a.cos()}.items():
         with monkeypatch.context() as patch:
             patch.setitem(programs.TRACED, name, (programs.TRACED[name][0], function))
-            with pytest.raises(AssertionError):
+            with np.errstate(all="ignore"), pytest.raises(AssertionError):
                 programs.check(spec)
