@@ -211,7 +211,9 @@ def _traced_columns(loop: LoopBuilder, rows: Array | Sequence[Any]) -> list[Colu
         if all(x.op == "const" for x in column):
             at = loop.table(np.array([x.value for x in column]))
             found[j] = -1, np.arange(len(rows)), at
-        elif all(x.op == "pick" and x.args == first.args and is_address(x.value) for x in column):
+        elif all(
+            x.op == "pick" and x.args[0] is first.args[0] and is_address(x.value) for x in column
+        ):
             steps = np.array([x.value - first.value for x in column])
             found[j] = loop.array(first.args[0]), steps, first.value
     left = [j for j in range(width) if j not in found]
