@@ -16,7 +16,7 @@ import importlib
 from pathlib import Path
 from typing import Any
 
-import phipsi.forks  # noqa: F401  (so that forks wait for the imports below)
+importlib.import_module("phipsi.forks")  # so that forks wait for the imports below
 
 __version__ = "0.1.0"
 

@@ -130,6 +130,15 @@ def problems(tell: Tell) -> Result:
     return Result(len(RUNS), tuple(wrong))
 
 
+def threads(tell: Tell) -> Result:
+    """8 processes of 8 threads that compile, run and fork for 10 minutes."""
+    from tests.stress.threads import run
+
+    with tempfile.TemporaryDirectory() as folder:
+        counts = run(8, 8, 600.0, Path(folder), tell)
+    return Result(counts.kernels, tuple(counts.wrong), note=str(counts))
+
+
 def tests(**environment: str) -> Callable[[Tell], Result]:
     """The tests of the repository, run with these variables set."""
 
@@ -175,6 +184,8 @@ CHECKS = (
           agreement, "agreement.md"),
     Check("problems", "the problems A01 to A05 of the IFToMM library, against exact solutions, "
           "published values and equations written by hand", problems, "problems.md"),
+    Check("threads", "8 processes of 8 threads compile, run and fork for 10 minutes: no deadlock, "
+          "no crash, the same results", threads),
     Check("tests", "the tests of the repository, as `make test`", tests()),
     Check("search", "the tests on the interpreter, with 1000 new random examples for each law",
           tests(PHIPSI_BACKEND="numpy", HYPOTHESIS_PROFILE="explore")),
