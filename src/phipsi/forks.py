@@ -11,7 +11,6 @@ that is traced, say), for that may wait for a thread which forks, or wants the l
 from __future__ import annotations
 
 import _imp
-import concurrent.futures.thread  # noqa: F401  (has work at forks, and must not come during one)
 import importlib
 import os
 import threading
@@ -79,5 +78,7 @@ def _imported_elsewhere() -> bool:
     return False
 
 
+# It has work at forks, too. Were it imported while a fork waits, only the second half would be done.
+importlib.import_module("concurrent.futures.thread")
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_before, after_in_parent=_after, after_in_child=_after)

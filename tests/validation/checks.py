@@ -146,6 +146,15 @@ def fuzz(tell: Tell) -> Result:
     return Result(sum(t.inputs * t.target.batch for t in tallies), wrong, note=note)
 
 
+def threads(tell: Tell) -> Result:
+    """8 processes of 8 threads that compile, run and fork for 10 minutes."""
+    from tests.stress.threads import run
+
+    with tempfile.TemporaryDirectory() as folder:
+        counts = run(8, 8, 600.0, Path(folder), tell)
+    return Result(counts.kernels, tuple(counts.wrong), note=str(counts))
+
+
 def tests(**environment: str) -> Callable[[Tell], Result]:
     """The tests of the repository, run with these variables set."""
 
@@ -193,6 +202,8 @@ CHECKS = (
           "published values and equations written by hand", problems, "problems.md"),
     Check("fuzz", "mutated files and texts are read, or refused in a sentence; random graphs give "
           "the same numbers on every backend", fuzz, "fuzzing.md"),
+    Check("threads", "8 processes of 8 threads compile, run and fork for 10 minutes: no deadlock, "
+          "no crash, the same results", threads),
     Check("tests", "the tests of the repository, as `make test`", tests()),
     Check("search", "the tests on the interpreter, with 1000 new random examples for each law",
           tests(PHIPSI_BACKEND="numpy", HYPOTHESIS_PROFILE="explore")),

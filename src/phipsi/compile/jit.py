@@ -87,11 +87,11 @@ _unused: deque[int] = deque()
 def load(code: bytes, function: str, symbols: Mapping[str, int] = MappingProxyType({})) -> Array:
     """Object code of one function in memory, which may use symbols given by their addresses.
 
-    The returned array begins at the function; the code is freed after the array. (Arrays take no
-    part in the collection of cyclic garbage: while a finalizer of an object in a cycle can reach
-    the array, it is there. An object with a finalizer of its own might be finalized before.) A
-    finalizer runs at any moment in any thread, so that it must not wait for a lock: it notes that
-    the code is unused, and whoever loads code next frees it.
+    The returned array begins at the function, and the code is freed some time after the array. An
+    array is not tracked by the collector of cyclic garbage: it is there as long as anything can
+    reach it, also the finalizer of an object in a cycle, before which an object with a finalizer
+    of its own might be finalized. Since the array can be dropped at any moment in any thread, this
+    waits for no lock: it notes that the code is unused, and whoever loads code next frees it.
 
     JITLink allocates code and constants in one block. LLVM's older linker, MCJIT, may place them in
     gaps of the address space more than 2 GiB apart: out of reach for code of the small code model,
