@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -59,6 +62,54 @@ def test_a_failure_halfway_brings_the_old_files_back(
         fill(folder)
     assert content(folder) == dict.fromkeys("abz", "old")
     assert sorted(p.name for p in folder.iterdir()) == ["a", "b", "z"]
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from phipsi.scenarios.folder import filled
+
+left = int(sys.argv[2])
+
+def ended(event, args):
+    global left
+    if event in ("open", "os.rename", "os.remove", "os.mkdir") and "results" in str(args[0]):
+        left -= 1
+        if not left:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+sys.addaudithook(ended)
+with filled(Path(sys.argv[1]), force=True) as draft:
+    for name in "abc":
+        (draft / name).write_text("new")
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals are POSIX")
+def test_a_folder_is_whole_or_says_that_it_is_not(folder: Path):
+    """A process is killed before each of its accesses to the disk."""
+    found: set[str] = set()
+    for event in range(1, 40):
+        for name in "abz":
+            (folder / name).write_text("old")
+        (folder / "c").unlink(missing_ok=True)
+        command = [sys.executable, "-c", KILLED, str(folder), str(event)]
+        killed = subprocess.run(command).returncode == -signal.SIGKILL
+        held = content(folder)
+        note = held.pop("INCOMPLETE", "")
+        old, new = dict.fromkeys("abz", "old"), dict.fromkeys("abc", "new") | {"z": "old"}
+        state = "old" if held == old else "new" if held == new else "mixed"
+        assert state != "mixed" or "--force" in note or (note == "" and not killed)
+        assert killed or (state == "new" and not note)
+        found |= {state, "noted" if note else "plain"}
+        for draft in folder.glob(".results.*.tmp"):
+            os.utime(draft, (0, 0))
+        (folder / "INCOMPLETE").unlink(missing_ok=True)
+        if not killed:
+            break
+    assert found == {"old", "mixed", "new", "noted", "plain"}
+    assert not killed
+    assert {*folder.iterdir()} == {folder / name for name in "abcz"}
 
 
 def test_the_folder_of_a_scenario_lies_below_the_current_one(
