@@ -31,13 +31,11 @@ TABLES = {"ADAPTIVE", "COORDINATES", "METHODS", "SYMBOLS"}
 
 
 def public() -> list[str]:
-    extras = () if importlib.util.find_spec("torch") else ("torch",)
-    extras += () if importlib.util.find_spec("jax") else ("jax",)
     return [
         f"{package}:{name}"
         for package in PACKAGES
         for name in importlib.import_module(package).__all__
-        if name not in (*TABLES, *extras)
+        if name not in TABLES
     ]
 
 

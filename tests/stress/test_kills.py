@@ -18,7 +18,7 @@ QUICK = ("trim", "clear", "robot", "npz", "csv", "report")
 
 def test_what_killed_processes_leave_is_whole() -> None:
     """In a process of its own, which has no threads."""
-    command = [sys.executable, "-m", "tests.stress.kills", "--count", "18", "--jobs", *QUICK]
+    command = [sys.executable, "-m", "tests.stress.kills", "--count", "12", "--jobs", *QUICK]
     root = Path(__file__).parents[2]
     found = subprocess.run(command, cwd=root, text=True, capture_output=True)
     assert found.returncode == 0, found.stderr
