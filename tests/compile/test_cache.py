@@ -6,6 +6,7 @@ import errno
 import hashlib
 import os
 import random
+import shutil
 import signal
 import stat
 import subprocess
@@ -491,6 +492,14 @@ def test_no_directory_can_be_made(place: Path, monkeypatch: pytest.MonkeyPatch) 
     cache.store(key(1), code(1))
     assert cache.load(key(1)) is None
     assert cache.cache_info().entries == cache.clear_cache() == 0
+
+
+def test_a_directory_that_is_deleted_meanwhile_is_made_again(place: Path) -> None:
+    for i in range(3):
+        cache.store(key(i), code(i))
+        assert cache.load(key(i)) == code(i)
+        shutil.rmtree(place.parent)
+        assert cache.load(key(i)) is None
 
 
 @pytest.mark.parametrize("setting", ["", "off", "OFF", "0"])

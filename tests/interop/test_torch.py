@@ -219,7 +219,7 @@ def test_kernels_are_found_again_by_their_keys() -> None:
 
 
 def _asked(function: Any, *tensors: Any) -> Any:
-    bound = next(c.cell_contents for c in function.__closure__ if hasattr(c.cell_contents, "packs"))
+    bound = function.args[0]
     names = tuple((name, "") for name in ("q", "v", "tau"))
     return bound.key, ((), names, tuple(tuple(x.shape[-1:]) for x in tensors), "float64"), False
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
+import sys
 from pathlib import Path
 
 import pytest
@@ -59,6 +61,51 @@ def test_a_failure_halfway_brings_the_old_files_back(
         fill(folder)
     assert content(folder) == dict.fromkeys("abz", "old")
     assert sorted(p.name for p in folder.iterdir()) == ["a", "b", "z"]
+
+
+def killed(folder: Path, access: int) -> bool:
+    """Fill the folder in a process that is killed before one of its accesses to the disk; whether
+    it was."""
+    process = os.fork()
+    if not process:
+        left = access
+
+        def count(event: str, args: tuple[object, ...]) -> None:
+            nonlocal left
+            if (event == "open" or event.startswith("os.")) and str(folder) in str(args[:1]):
+                left -= 1
+                if not left:
+                    os.kill(os.getpid(), signal.SIGKILL)
+
+        sys.addaudithook(count)
+        try:
+            fill(folder)
+        finally:
+            os._exit(0)
+    return os.WIFSIGNALED(os.waitpid(process, 0)[1])
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+def test_a_folder_is_whole_or_says_that_it_is_not(folder: Path):
+    found: set[tuple[str, bool]] = set()
+    access, ended = 0, True
+    while ended:
+        access += 1
+        for name in "abz":
+            (folder / name).write_text("old")
+        (folder / "c").unlink(missing_ok=True)
+        ended = killed(folder, access)
+        held = content(folder)
+        note = held.pop("INCOMPLETE", "")
+        old, new = dict.fromkeys("abz", "old"), dict.fromkeys("abc", "new") | {"z": "old"}
+        state = "old" if held == old else "new" if held == new else "mixed"
+        assert "--force" in note or (state != "mixed" and not note), access
+        found.add((state, bool(note)))
+        for draft in folder.glob(".results.*.tmp"):
+            os.utime(draft, (0, 0))  # of long ago
+        assert ended or (state, note) == ("new", "")
+    assert {("old", False), ("old", True), ("mixed", True), ("new", True)} < found
+    assert {*folder.iterdir()} == {folder / name for name in "abcz"}
 
 
 def test_the_folder_of_a_scenario_lies_below_the_current_one(

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import secrets
 import shutil
+import time
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from phipsi.model.untrusted import quoted
@@ -15,6 +17,14 @@ from phipsi.scenarios.toml_reader import At
 
 SHOWN = 5
 """The most files that a message names."""
+INCOMPLETE = "INCOMPLETE"
+"""The name of a file that is in a folder while its files are replaced."""
+NOTE = (
+    "phipsi was stopped while it replaced the files of this folder: some are of an earlier run. "
+    "Run it again with --force.\n"
+)
+ORPHANED = 3600.0
+"""Age [s] from which a draft is taken for the remains of a killed run."""
 
 
 def inside(name: str, at: At) -> Path:
@@ -62,6 +72,16 @@ def _draft(path: Path) -> Path:
     return path / name if path.exists() else path.with_name(name)
 
 
+def _clean(path: Path) -> None:
+    """Remove the drafts of killed runs in a folder and beside it."""
+    draft = re.compile(rf"\.{re.escape(path.name[:50])}\.[0-9a-f]{{12}}\.tmp")
+    for place in (path, path.parent):
+        for item in place.iterdir() if place.is_dir() else ():
+            if draft.fullmatch(item.name) and item.is_dir() and not item.is_symlink():
+                if item.stat().st_mtime < time.time() - ORPHANED:
+                    shutil.rmtree(item, ignore_errors=True)
+
+
 def _reason(error: BaseException | None) -> str:
     """The message of the operating system among the causes of an error, else that of the error."""
     said = str(error)
@@ -77,9 +97,12 @@ def filled(path: Path, force: bool = False) -> Generator[Path]:
     """A draft folder, whose files are moved to `path` when the context ends without an error.
 
     Whatever stops the writing (a full disk, Ctrl-C), the draft is removed and `path` is as it was.
-    Other files in `path` stay.
+    A process that is killed leaves `path` as it was too, or with a file INCOMPLETE that says that
+    the others are of two runs. Other files in `path` stay.
     """
     check(path, force)
+    with suppress(OSError):
+        _clean(path)
     shown = quoted(str(path), 200)
     there, draft = path.exists(), _draft(path)
     try:
@@ -103,16 +126,22 @@ def _replaced(draft: Path, path: Path) -> None:
         if (path / file.name).is_dir():
             raise IsADirectoryError(errno.EISDIR, f"{quoted(file.name)} is a folder there")
     old.mkdir()
+    unfinished = path / INCOMPLETE
+    before = unfinished.exists()
     try:
+        unfinished.write_text(NOTE, encoding="utf-8")
         for file in files:
             placed.append(file.name)
             if (path / file.name).exists():
                 os.replace(path / file.name, old / file.name)
             os.replace(file, path / file.name)
+        unfinished.unlink()
     except BaseException:
         for name in placed:
             if (old / name).exists():
                 os.replace(old / name, path / name)
             elif not (draft / name).exists():
                 (path / name).unlink(missing_ok=True)
+        if not before:
+            unfinished.unlink(missing_ok=True)
         raise
