@@ -17,7 +17,7 @@ import phipsi as pp
 from phipsi.model import mjcf, mjcf_actuators, mjcf_process
 from phipsi.model.mjcf_process import Limits
 from tests.each import each
-from tests.model.mjcf_bombs import AT_LENGTH, AT_ONCE, HARMLESS, asset, model
+from tests.model.mjcf_bombs import ARM, AT_LENGTH, AT_ONCE, HARMLESS, asset, model
 
 mujoco = pytest.importorskip("mujoco")
 
@@ -66,11 +66,17 @@ def test_what_is_not_needed_is_not_made(what: str):
     pp.load(HARMLESS[what])
 
 
+def test_the_number_of_parts_is_limited(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(mjcf, "MAX_PARTS", 2)
+    bodies = ARM + '<body><site name="s"/></body>'
+    refused(model(bodies=bodies), "the MJCF has 3 bodies and sites; at most 2 are read")
+
+
 @linux
 def test_memory_of_both_processes():
     code = (
         "import resource, phipsi as pp\n"
-        "from tests.model.mjcf_bombs import AT_LENGTH\n"
+        "from tests.model.mjcf_bombs import ARM, AT_LENGTH\n"
         "try: pp.load(AT_LENGTH['height fields'])\n"
         "except pp.ModelError as error: print(error)\n"
         "for who in resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN:\n"
