@@ -164,6 +164,20 @@ def test_a_warning_of_mujoco_is_ours(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert sorted(os.listdir()) == ["part.xml", "robot.xml"], "MuJoCo left a log behind"
 
 
+@linux
+def test_mujoco_leaves_no_log(tmp_path: Path):
+    """Where memory fails, MuJoCo warns of files that it has not closed, in a file."""
+    (tmp_path / "part.xml").write_text("<mujocoinclude><option/></mujocoinclude>")
+    parts = '<mesh name="m" builtin="wedge" params="100000 100000 90 90 0"/>'
+    (tmp_path / "robot.xml").write_text(
+        asset(parts).replace("<mujoco>", '<mujoco><include file="part.xml"/>')
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path)
+        refused("robot.xml", "needs more than 4 GB of memory")
+    assert sorted(os.listdir(tmp_path)) == ["part.xml", "robot.xml"]
+
+
 @each(
     "name, value, message",
     [
