@@ -5,7 +5,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip --quiet --quiet --disable-pip-version-check install
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test validation lint bench clean
+.PHONY: help demo test fuzz validation lint bench clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-10s %s\n", $$1, $$2}' Makefile
@@ -15,10 +15,15 @@ demo: .venv/.core ## let a free-flying arm reach, and write figures and a report
 	@$(BIN)/python -m phipsi.cli demo --output build/demo --force
 
 # Bytecode is kept, whatever the shell says: the tests start dozens of processes.
-test validation: export PYTHONDONTWRITEBYTECODE :=
+test fuzz validation: export PYTHONDONTWRITEBYTECODE :=
 
 test: .venv/.dev ## run the tests (four minutes on two cores, eight the first time)
 	@$(BIN)/python -m pytest -q -n auto --dist worksteal
+
+MINUTES ?= 5
+
+fuzz: .venv/.dev ## hand mutated files and random graphs to phipsi (MINUTES=5); see docs/fuzzing.md
+	@$(BIN)/python -m tests.fuzz --minutes $(MINUTES)
 
 validation: .venv/.dev ## run the long checks (an hour), and write docs/validation.md
 	@$(BIN)/python -m tests.validation

@@ -12,7 +12,8 @@ import pytest
 from typer.testing import CliRunner
 
 import phipsi
-from phipsi.cli import app, bench, choices, demo, doctor, peers
+from phipsi.cli import bench, choices, demo, doctor, peers
+from phipsi.cli.app import app
 from phipsi.cli.lookup import programs
 from phipsi.model import urdf
 from phipsi.operators.writing.explain import LANGUAGES, Explanation

@@ -19,7 +19,7 @@ import pytest
 from typer.testing import CliRunner
 
 import phipsi as pp
-from phipsi.cli import app
+from phipsi.cli.app import app
 from phipsi.scenarios import SCENARIOS
 from tests.scenarios.texts import PENDULUM
 

@@ -11,19 +11,21 @@ names and their homes is the stub `__init__.pyi`.
 
 from __future__ import annotations
 
-import ast
 import importlib
-from pathlib import Path
-from typing import Any
+import os
+
+importlib.import_module("phipsi.sources")  # before any other module, whose files it watches
+importlib.import_module("phipsi.forks")  # forks wait for the imports that follow
 
 __version__ = "0.1.0"
 
 
 def _homes() -> dict[str, str]:
-    """The module of each public name, read from the stub."""
-    stub = ast.parse(Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
-    imports = (node for node in stub.body if isinstance(node, ast.ImportFrom))
-    return {name.name: str(node.module) for node in imports for name in node.names}
+    """The module of each public name, read from the stub, whose lines are "from home import name as
+    name"."""
+    stub = __loader__.get_data(os.path.splitext(__file__)[0] + ".pyi")  # may be in an archive
+    words = [line.split() for line in stub.decode().splitlines() if line.startswith("from ")]
+    return {name: home for _, home, _, name, *_ in words}
 
 
 _HOMES = _homes()
@@ -32,17 +34,24 @@ _EXTRAS = {"jax", "torch"}  # need what may not be installed, so that no * impor
 __all__ = ["__version__", *sorted(set(_HOMES) - _EXTRAS)]  # pyright: ignore[reportUnsupportedDunderAll]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"module 'phipsi' has no attribute {name!r}")
     home = _HOMES[name]
     if home == __name__:
         return importlib.import_module(f"{home}.{name}")
     module = importlib.import_module(home)
-    value = getattr(module, name, None) or importlib.import_module(f"{home}.{name}")
+    try:
+        value = getattr(module, name, None) or importlib.import_module(f"{home}.{name}")
+    except ImportError as error:
+        if name not in _EXTRAS:
+            raise
+        raise AttributeError(str(error)) from error  # so that hasattr is False
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return [*__all__, *_EXTRAS]
+    from importlib.util import find_spec
+
+    return [*__all__, *filter(find_spec, _EXTRAS)]

@@ -154,6 +154,8 @@ from phipsi.simulation import rollout as rollout
 from phipsi.simulation import simulate as simulate
 from phipsi.spatial import SingularError as SingularError
 from phipsi.spatial import Transform as Transform
+from phipsi.verification import Verification as Verification
+from phipsi.verification import verify as verify
 
 __version__: str
 __all__: list[str]

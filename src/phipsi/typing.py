@@ -12,6 +12,7 @@ program both are arrays that record what is done to them (`phipsi.compile.Traced
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from types import UnionType
 from typing import (
@@ -22,6 +23,7 @@ from typing import (
     TypeAlias,
     TypeVar,
     Union,
+    cast,
     get_args,
     get_origin,
     runtime_checkable,
@@ -137,6 +139,22 @@ ExternalForces: TypeAlias = SpatialVectorsLike | Mapping[str, SpatialVectorLike]
 """Forces on the bodies, [moment; force]: one for each body, or {frame: force}."""
 MaskLike: TypeAlias = Annotated[ArrayLike | str | Sequence[str], "nv", "mask"]
 """Which freedoms: a truth value for each, or names of hinges."""
+
+MAX_AXES = 32
+"""The most axes of an argument: more cannot be broadcast by every NumPy."""
+
+# ---- masked arrays ------------------------------------------------------------------------------
+
+
+def is_masked(value: Any) -> bool:
+    """Whether an element of an array, or of an array in a sequence, is masked (`numpy.ma`)."""
+    ma = sys.modules.get("numpy.ma")  # without it there are no masked arrays
+    if ma is None:
+        return False
+    if isinstance(value, (list, tuple)):
+        return any(map(is_masked, cast("Sequence[Any]", value)))
+    return isinstance(value, ma.MaskedArray) and bool(ma.is_masked(value))
+
 
 # ---- shapes -------------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ import ctypes
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -24,16 +24,37 @@ from phipsi.compile import Graph, cuda, cuda_code
 from phipsi.compile.to_cuda import NAME, Module, emit
 from tests.compile.toolchain import shared_library
 
+EXTERN = 'extern "C" '
 SHIM = Path(__file__).with_name("cuda_shim.h")
+
+
+def launcher(name: str) -> str:
+    """The text of a function of (arguments, blocks, threads) that launches the kernel above it."""
+    return f"""extern "C" void {name}(const Given *given, int blocks, int threads) {{
+  launch({NAME}, *given, blocks, threads);
+}}
+"""
+
+
+def side_by_side(texts: Sequence[str]) -> str:
+    """The text of several kernels, in a namespace each, with the functions run0, run1, …"""
+    spaces = (
+        f"namespace n{k} {{\n{text.replace(EXTERN, '')}\n{launcher(f'run{k}')}}}\n"
+        "#undef PHIPSI_W\n#undef PHIPSI_TABLE\n"
+        for k, text in enumerate(texts)
+    )
+    return "".join(spaces)
 
 
 @cache
 def built(text: str) -> bytes:
     """A kernel as a shared library."""
-    run = f"""extern "C" void run(const Given *given, int blocks, int threads) {{
-  launch({NAME}, *given, blocks, threads);
-}}"""
-    source = f"{SHIM.read_text()}\n{text}\n{run}\n"
+    return library(f"{text}\n{launcher('run')}")
+
+
+def library(text: str) -> bytes:
+    """A shared library of kernels and their launchers."""
+    source = f"{SHIM.read_text()}\n{text}"
     flags = ["-O0", "-std=c++17", "-ffp-contract=off", "-Wno-unknown-pragmas", "-pthread"]
     return shared_library(source, ".cpp", "g++", *flags)
 
@@ -48,9 +69,17 @@ def loaded(library: bytes) -> Iterator[Any]:
 
 
 def run(graph: Graph, inputs: list[np.ndarray], module: Module | None = None) -> list[np.ndarray]:
-    """The outputs (rows, size) of a graph's kernel. A kernel with a workspace gets one block."""
+    """The outputs (rows, size) of a graph's kernel."""
+    module = module or emit(graph, inputs[0].dtype.name)
+    with loaded(built(module.text)) as kernel:
+        return launched(kernel, module, graph, inputs)
+
+
+def launched(
+    kernel: Any, module: Module, graph: Graph, inputs: list[np.ndarray]
+) -> list[np.ndarray]:
+    """The outputs of a kernel that is loaded. One with a workspace gets one block."""
     dtype, rows = inputs[0].dtype, inputs[0].shape[0]
-    module = module or emit(graph, dtype.name)
     outputs = [np.full((rows + 1, len(nodes)), 777.0, dtype) for _, nodes in graph.outputs]
     blocks = 1 if module.work else -(-rows // module.threads)
     work = np.full(max(1, module.work * module.threads), np.nan, dtype)
@@ -58,8 +87,7 @@ def run(graph: Graph, inputs: list[np.ndarray], module: Module | None = None) ->
     for a in (*inputs, *outputs):
         given += [a.ctypes.data, a.strides[0] // a.itemsize]
     given.append(work.ctypes.data)
-    with loaded(built(module.text)) as kernel:
-        kernel((ctypes.c_int64 * len(given))(*given), blocks, module.threads)
+    kernel((ctypes.c_int64 * len(given))(*given), blocks, module.threads)
     assert all((y[rows] == 777.0).all() for y in outputs)
     return [y[:rows] for y in outputs]
 

@@ -12,15 +12,16 @@ import subprocess
 import sys
 import time
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from phipsi.compile import cache
+from phipsi.compile import cache, ownership
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="owners and modes are POSIX")
-HOUR = 3600
+MINUTE = 60
 
 
 def key(i: object) -> str:
@@ -78,7 +79,8 @@ def test_only_the_user_can_read_and_write(place: Path) -> None:
         cache.store(key(1), code(1))
     finally:
         os.umask(old)
-    assert stat.S_IMODE(place.stat().st_mode) == 0o700
+    for made in (place, place.parent):
+        assert stat.S_IMODE(made.stat().st_mode) == 0o700
     assert stat.S_IMODE(entry(place, 1).stat().st_mode) == 0o600
     assert cache.load(key(1)) == code(1)
 
@@ -146,14 +148,22 @@ def test_a_link_is_not_followed(place: Path) -> None:
     assert elsewhere.read_bytes() == before
 
 
-def test_orphans_of_killed_processes_go_after_an_hour(place: Path) -> None:
+def test_remains_of_killed_processes_go_after_a_minute(place: Path) -> None:
+    """When a process first looks into the directory, and when it trims it."""
     place.mkdir(mode=0o700, parents=True)
     old = place / f"{key(1)}.123-0123456789abcdef.tmp"
     young = place / f"{key(1)}.124-0123456789abcdef.tmp"
     foreign = place / "notes.tmp"
-    for path, age in ((old, 1.1 * HOUR), (young, 0.9 * HOUR), (foreign, 9 * HOUR)):
-        path.write_bytes(b"half")
-        aged(path, age)
+
+    def left() -> None:
+        for path, age in ((old, 1.5 * MINUTE), (young, 0.2 * MINUTE), (foreign, 900 * MINUTE)):
+            path.write_bytes(b"half")
+            aged(path, age)
+
+    left()
+    assert cache.load(key(2)) is None
+    assert names(place) == {young.name, foreign.name}
+    left()
     cache.store(key(2), code(2))
     assert names(place) == {young.name, foreign.name, entry(place, 2).name}
 
@@ -249,6 +259,161 @@ def test_a_directory_of_another_user_is_not_used(monkeypatch: pytest.MonkeyPatch
         assert cache.load(key(1)) is None
 
 
+class Faked:
+    """Owners, groups and modes of paths, as `os.stat` shall tell them."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.owners: dict[Path, int] = {}
+        self.modes: dict[Path, int] = {}
+        real = os.stat
+
+        def told(path: Any, *args: Any, **named: Any) -> os.stat_result:
+            info, where = real(path, *args, **named), Path(str(path))
+            if where not in (*self.owners, *self.modes):
+                return info
+            mode, *rest = info
+            rest[3] = self.owners.get(where, rest[3])
+            rest[4] = OWN_GROUP
+            return os.stat_result((self.modes.get(where, mode), *rest))
+
+        monkeypatch.setattr(os, "stat", told)
+
+
+OWN_GROUP = 4711
+
+
+@pytest.fixture
+def faked(monkeypatch: pytest.MonkeyPatch) -> Iterator[Faked]:
+    """All files are of a group that only the user is a member of."""
+    import grp
+    import pwd
+
+    me = pwd.getpwuid(os.geteuid()).pw_name
+    mine = grp.struct_group((me, "x", OWN_GROUP, [me]))
+    monkeypatch.setattr(grp, "getgrgid", lambda _: mine)
+    ownership._of_one.cache_clear()
+    yield Faked(monkeypatch)
+    ownership._of_one.cache_clear()
+
+
+FOLDER, LINK = stat.S_IFDIR, stat.S_IFLNK
+
+
+@posix
+@pytest.mark.parametrize(
+    ("mode", "safe"),
+    [
+        (FOLDER | 0o755, True), (FOLDER | 0o775, True), (FOLDER | 0o2775, True),
+        (FOLDER | 0o777, False), (FOLDER | 0o757, False), (FOLDER | 0o1777, True),
+    ],
+)  # fmt: skip
+def test_a_folder_on_the_way_that_others_can_write(
+    place: Path, faked: Faked, mode: int, safe: bool
+) -> None:
+    """They could put a directory of their own in the place of the cache."""
+    cache.store(key(1), code(1))
+    above = place.parent.parent
+    faked.modes[above] = mode
+    if safe:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert cache.load(key(1)) == code(1)
+        return
+    with pytest.warns(RuntimeWarning, match=f"{above} can be written by others"):
+        assert cache.load(key(1)) is None
+        cache.store(key(2), code(2))
+    assert names(place) == {entry(place, 1).name}
+
+
+@posix
+@pytest.mark.parametrize("members", [["another"], ["another", "me"]])
+def test_a_folder_on_the_way_that_a_group_can_write(
+    place: Path, faked: Faked, monkeypatch: pytest.MonkeyPatch, members: list[str]
+) -> None:
+    import grp
+
+    cache.store(key(1), code(1))
+    faked.modes[place.parent] = FOLDER | 0o775
+    real = grp.getgrgid(OWN_GROUP)
+    ours = grp.struct_group((real.gr_name, "x", OWN_GROUP, members))
+    staff = grp.struct_group(("staff", "x", OWN_GROUP, []))
+    for group in (ours, staff):
+        ownership._of_one.cache_clear()
+        cache._warn.cache_clear()
+        monkeypatch.setattr(grp, "getgrgid", lambda _, group=group: group)
+        with pytest.warns(RuntimeWarning, match=f"{place.parent} can be written by others"):
+            assert cache.load(key(1)) is None
+
+
+@posix
+def test_a_folder_or_link_on_the_way_of_another_user(
+    place: Path, faked: Faked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache.store(key(1), code(1))
+    link = place.parent.parent / "link"
+    link.symlink_to(place.parent.name)  # a relative one
+    monkeypatch.setenv("PHIPSI_CACHE_DIR", str(link / "cache"))
+    assert cache.load(key(1)) == code(1)
+    stranger = os.geteuid() + 1
+    for path in (link, place.parent):
+        faked.owners = {path: stranger}
+        with pytest.warns(RuntimeWarning, match=f"{path} belongs to another user"):
+            assert cache.load(key(1)) is None
+    faked.owners = {place.parent: 0}
+    assert cache.load(key(1)) == code(1)  # root may do anything anyway
+    faked.owners = {path: stranger for path in (Path("/"), place.parent)}
+    assert cache.load(key(1)) == code(1)  # root has another number in a container
+    assert cache.load(key(2)) is None
+
+
+@posix
+def test_links_that_lead_nowhere_or_in_a_circle(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "gone").symlink_to(tmp_path / "nothing" / "there")
+    (tmp_path / "round").symlink_to("round")
+    for name in ("gone", "round", "round/cache", "gone/../cache"):
+        monkeypatch.setenv("PHIPSI_CACHE_DIR", str(tmp_path / name))
+        cache.store(key(1), code(1))
+        assert cache.load(key(1)) is None
+        assert cache.cache_info().entries == 0
+
+
+@posix
+def test_a_link_to_the_directory_is_followed(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache.store(key(1), code(1))
+    (tmp_path / "link").symlink_to(place)
+    (tmp_path / "second").symlink_to("link")
+    for name in ("link", "second", "deep/../second", "link/../cache"):
+        monkeypatch.setenv("PHIPSI_CACHE_DIR", str(tmp_path / name))
+        assert cache.load(key(1)) == code(1), name
+
+
+@posix
+def test_what_is_no_regular_file_is_not_opened_for_long(place: Path) -> None:
+    """A pipe with nobody at the other end, a device without end, a folder."""
+    cache.store(key(0), code(0))
+    os.mkfifo(entry(place, 1), 0o600)
+    entry(place, 2).mkdir()
+    for i in (1, 2):
+        assert cache.load(key(i)) is None
+    assert cache.cache_info().entries == 1
+    cache.store(key(1), code(1))
+    assert cache.load(key(1)) == code(1)
+
+
+@posix
+def test_an_entry_larger_than_any_is_not_read(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PHIPSI_CACHE_SIZE", "1000000")
+    cache.store(key(1), code(1))
+    with open(entry(place, 1), "r+b") as file:
+        file.truncate(1 << 40)  # a hole
+    assert cache.load(key(1)) is None
+    assert names(place) == set()
+
+
 @posix
 def test_an_entry_others_can_write_is_not_used(place: Path) -> None:
     cache.store(key(1), code(1))
@@ -280,9 +445,11 @@ def test_a_read_only_directory_is_read(place: Path) -> None:
 )
 @pytest.mark.parametrize("error", [errno.EROFS, errno.ENOSPC, errno.EACCES, errno.EIO])
 def test_errors_of_the_disk_are_silent(
-    monkeypatch: pytest.MonkeyPatch, fails: str, error: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: str, error: int
 ) -> None:
     cache.store(key(1), code(1))
+    if fails == "mkdir":
+        monkeypatch.setenv("PHIPSI_CACHE_DIR", str(tmp_path / "another" / "cache"))
     calls = []
 
     def fail(*_: Any, **__: Any) -> None:
@@ -465,7 +632,7 @@ def test_killed_while_storing(place: Path) -> None:
             assert cache.load(key(i)) in (None, code(i, 250_000))
     assert any(cache.load(key(i)) for i in range(4))
     for path in place.glob("*.tmp"):
-        aged(path, 2 * HOUR)
+        aged(path, 2 * MINUTE)
     for i in range(4):
         cache.store(key(i), code(-i))
         assert cache.load(key(i)) == code(-i)

@@ -233,10 +233,12 @@ def run_between_walls(streamed: str = "") -> None:
     print("unharmed")
 
 
-def process(call: str, *arguments: object, **environment: str) -> subprocess.Popen[str]:
-    """A process that calls a function of this module."""
-    text = f"import sys; from tests.compile import test_native as t; t.{call}(*sys.argv[1:])"
-    command = [sys.executable, "-c", text, *map(str, arguments)]
+def process(
+    call: str, *arguments: object, module: str = __name__, before: str = "", **environment: str
+) -> subprocess.Popen[str]:
+    """A process that calls a function of a module of tests, after the line `before`."""
+    text = f"import sys, {module} as t; t.{call}(*sys.argv[1:])"
+    command = [sys.executable, "-c", f"{before}\n{text}", *map(str, arguments)]
     surroundings = {**os.environ, **environment}
     pipe = subprocess.PIPE
     return subprocess.Popen(
@@ -318,10 +320,10 @@ def workers(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     seen: list[int] = []
     work = MachineCode._work
 
-    def noted(self: MachineCode, arrays: Any, parts: Any, *keep: Any) -> None:
-        seen.append(len(parts))
-        work(self, arrays, parts, *keep)
-        assert not parts
+    def noted(self: MachineCode, call: Any) -> None:
+        seen.append(len(call.parts))
+        work(self, call)
+        assert not call.parts
 
     monkeypatch.setattr(MachineCode, "_work", noted)
     return seen

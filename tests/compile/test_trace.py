@@ -280,6 +280,15 @@ def test_rows_from_the_memory_of_a_loop_and_of_numbers() -> None:
     assert len(packed) == 8  # the first two columns: with a number, and multiplied
 
 
+def test_rows_from_the_memories_of_several_loops() -> None:
+    def function(x: Any) -> Any:
+        _, one = pp.repeat(2, lambda c, k: (c + x[0], c), x[0])
+        _, two = pp.repeat(2, lambda c, k: (c * x[1], c), x[1])
+        return pp.repeat(2, lambda c, row: (c + row[0], row), x[2], np.stack([one, two]))[1]
+
+    check(function, X)
+
+
 def test_repeat_refuses_a_carry_that_changes_shape() -> None:
     with pytest.raises(ValueError, match="carry has shapes"):
         traced(lambda x: pp.repeat(2, lambda c, k: (np.zeros(3), c), x)[0], 2)

@@ -192,7 +192,7 @@ WRONG = [
     ("1e999 * H", "the number is too large", 1),
     ("9" * 1001, "the number is too large", 1),
     ("(" * 31, "more than 30 brackets are open", 31),
-    ("φ(" + "1e300*" * 20 + "φ + φφ)φ + φ", "digits", 134),
+    ("φ(" + "1e300*" * 20 + "φ + φφ)φ + φ", "1.8e308", 3),
 ]
 
 

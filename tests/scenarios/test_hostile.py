@@ -14,6 +14,7 @@ from phipsi.scenarios import SCENARIOS, Scenario, ScenarioError, load
 from phipsi.scenarios.scenario import FILES
 from phipsi.scenarios.schema import Document
 from phipsi.scenarios.toml_reader import MAX_BYTES, At, parse, read, walk
+from tests.each import each
 from tests.scenarios.texts import PENDULUM
 
 TEXTS = {name: (FILES / f"{name}.toml").read_text() for name in SCENARIOS}
@@ -63,6 +64,29 @@ def taken(content: bytes) -> str:
 )  # fmt: skip
 def test_files_that_are_no_scenarios(content: bytes, said: str):
     assert said in taken(content)
+
+
+LONG = "l" * 1_900
+BODY = '[robot]\nbody = "{0}"\nmass = 1.0\nsides = [1, 1, 1]\nframes = {{ {0} = {{}} }}\n'
+HEAD = 'title = "x"\n{}[simulation]\nduration = 0.1\ndt = 0.01\n'.format
+PACKAGED = HEAD('[robot]\nname = "puma560"\n')
+
+
+@each("text", [
+    f"{LONG} = 1",
+    f'{PACKAGED}[[closures]]\na = "{LONG}"\nb = "world"\n',
+    f'{PACKAGED}[controller]\nlaw = "{LONG}"\n',
+    f'{PACKAGED}[[events]]\nkind = "change"\ntime = 0.0\ncontroller = "{LONG}"\n',
+    f"{PACKAGED}[start.q]\n{LONG} = 1",
+    f'{PACKAGED}[start.q]\n"{"l " * 900}" = 1',
+    f"{PACKAGED}[{'.'.join(['start', 'q', *['l' * 200] * 9])}]",
+    HEAD(BODY.format("l" * 900)) + '[output]\nframes = ["m"]\n',
+    HEAD(BODY.format("l" * 900)) + f'[output]\nframes = ["{"l" * 899}m"]\n',
+])  # fmt: skip
+def test_long_names_are_cut_in_messages(text: str):
+    with pytest.raises(ScenarioError) as caught:
+        _ = Scenario.of(text.encode(), "my.toml", Path()).start
+    assert len(str(caught.value)) < 800
 
 
 def test_a_large_file_is_not_read(tmp_path: Path):

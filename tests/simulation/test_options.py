@@ -14,7 +14,7 @@ import pytest
 
 import phipsi as pp
 from phipsi.scenarios.schema import Simulation
-from phipsi.simulation import ADAPTIVE, COORDINATES, METHODS, simulator
+from phipsi.simulation import ADAPTIVE, COORDINATES, METHODS, simulator, steps
 from phipsi.simulation.adaptive import AdaptiveMethod
 from phipsi.simulation.coordinates import CoordinatesName
 from phipsi.simulation.methods import FixedStepMethod
@@ -88,20 +88,21 @@ def test_unroll_says_how_the_kernels_of_a_motion_are_traced(
 ):
     robot = pp.robots.chain(4)
     graph = pp.motion(duration=0.2, dt=0.1, unroll=unroll).graph(robot)
-    (steps,) = (node.value for node in graph.nodes if node.op == "loop")
-    inner = [node.value for case in steps.cases for node in case.body.nodes if node.op == "loop"]
+    (whole,) = (node.value for node in graph.nodes if node.op == "loop")
+    inner = [node.value for case in whole.cases for node in case.body.nodes if node.op == "loop"]
     assert {loop.count for loop in inner} == (set() if unroll else {4})
 
     asked: list[bool | None] = []
-    for name in ("advance", "observe", "solve"):
-        function = getattr(simulator, name)
+    for module, name in ((steps, "advance"), (simulator, "observe"), (simulator, "solve")):
+        function = getattr(module, name)
 
         def noted(*args: Any, function: Any = function, **kwargs: Any) -> Any:
             loop = kwargs.get("loop") or args[1]
             asked.append(loop.unroll)
             return function(*args, **kwargs)
 
-        monkeypatch.setattr(simulator, name, noted)
+        noted.operations = getattr(function, "operations", None)  # type: ignore[attr-defined]
+        monkeypatch.setattr(module, name, noted)
     q0 = [0.1, 0.2, 0.3, 0.4]
     how: dict[str, Any] = {"duration": 0.1, "dt": 0.01, "unroll": unroll}
     expected = pp.simulate(robot, q0, duration=0.1, dt=0.01).q

@@ -161,12 +161,12 @@ def test_an_interrupt_at_the_very_end_keeps_the_motion(monkeypatch: pytest.Monke
 
 
 def test_an_interrupt_before_the_first_step_is_a_plain_one(monkeypatch: pytest.MonkeyPatch):
-    from phipsi.simulation.simulator import Simulator
+    from phipsi.simulation.steps import FixedSteps
 
     def stop(*_: Any) -> Any:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Simulator, "_advance", stop)
+    monkeypatch.setattr(FixedSteps, "_advanced", stop)
     with pytest.raises(KeyboardInterrupt) as caught:
         pp.simulate(balls(1.0), [0.0], [1.0], **STEP)
     assert not isinstance(caught.value, pp.Interrupted)
@@ -204,7 +204,7 @@ Q = [0.0, 0.0]
     ("arguments", "error", "message"),
     [
         ({"q0": [0.0]}, ValueError, r"q0 has shape \(1,\), .*needs \(\.\.\., 2\)"),
-        ({"q0": ["a", "b"]}, TypeError, "q0 is .*array of numbers"),
+        ({"q0": ["a", "b"]}, TypeError, "q0 has dtype <U1, needs real numbers"),
         ({"q0": [np.nan, 0.0]}, ValueError, "q0 has entries that are not finite"),
         ({"v0": [0.0, 0.0, 1.0]}, ValueError, r"v0 has shape \(3,\)"),
         ({"duration": -1.0}, ValueError, "duration is -1.0, needs a positive number"),
@@ -239,8 +239,6 @@ def test_rollouts_have_steps_of_one_length():
     robot = pp.robots.double_pendulum()
     with pytest.raises(ValueError, match="chooses its own steps"):
         pp.rollout(robot, Q, duration=1.0, method="dop853")
-    with pytest.raises(ValueError, match="pass every="):
-        pp.rollout(robot, Q, duration=1e5, dt=1e-3)
     with pytest.raises(ValueError, match="not a batch"):
         pp.simulate(robot, [Q, Q], duration=1.0, method="dop853")
 

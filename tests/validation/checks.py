@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
@@ -130,6 +131,21 @@ def problems(tell: Tell) -> Result:
     return Result(len(RUNS), tuple(wrong))
 
 
+def fuzz(tell: Tell) -> Result:
+    """Every target of the fuzzer with all of its inputs; writes docs/fuzzing.md."""
+    from tests.fuzz.__main__ import FOLDER, campaign
+    from tests.fuzz.page import PAGE, report
+    from tests.validation.page import here
+
+    started = time.monotonic()
+    tallies = campaign(tell)
+    minutes = (time.monotonic() - started) / 60
+    PAGE.write_text(report(tallies, 0, here(), minutes), encoding="utf-8")
+    wrong = tuple(f"{t.target.name}: {name}" for t in tallies for name in t.failures)
+    note = f"inputs that failed are in {FOLDER}" if wrong else ""
+    return Result(sum(t.inputs * t.target.batch for t in tallies), wrong, note=note)
+
+
 def tests(**environment: str) -> Callable[[Tell], Result]:
     """The tests of the repository, run with these variables set."""
 
@@ -175,6 +191,8 @@ CHECKS = (
           agreement, "agreement.md"),
     Check("problems", "the problems A01 to A05 of the IFToMM library, against exact solutions, "
           "published values and equations written by hand", problems, "problems.md"),
+    Check("fuzz", "mutated files and texts are read, or refused in a sentence; random graphs give "
+          "the same numbers on every backend", fuzz, "fuzzing.md"),
     Check("tests", "the tests of the repository, as `make test`", tests()),
     Check("search", "the tests on the interpreter, with 1000 new random examples for each law",
           tests(PHIPSI_BACKEND="numpy", HYPOTHESIS_PROFILE="explore")),

@@ -19,6 +19,7 @@ import numpy as np
 from phipsi.algorithms.mass_matrix import mass_matrix
 from phipsi.compile import lift, linalg, repeat
 from phipsi.model import ModelError, Robot
+from phipsi.model.robot import needs_robot
 from phipsi.operators.algebra.local_action import hinge_map_rate
 from phipsi.programs import program
 from phipsi.spatial import Motion, Pivot, SingularError
@@ -443,6 +444,7 @@ def globally_diagonalizable(
     """
     if not isinstance(samples, int | np.integer) or samples < 1:
         raise ValueError(f"globally_diagonalizable: samples is {samples!r}, needs at least one")
+    needs_robot("globally_diagonalizable", robot)
     q, _ = robot.random_state(rng, (samples,))
     relative = np.asarray(relative_curvature(robot, q))
     worst = int(relative.argmax())
@@ -536,6 +538,7 @@ def diagonalizing_coordinates(
     """
     if isinstance(steps, bool) or not isinstance(steps, int | np.integer) or steps < 1:
         raise ValueError(f"diagonalizing_coordinates: steps is {steps!r}, needs a whole number > 0")
+    needs_robot("diagonalizing_coordinates", robot)
     _check_coordinates("diagonalizing_coordinates", robot)
     verdict = _verdict(robot)
     if not verdict.flat:

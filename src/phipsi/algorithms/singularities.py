@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phipsi.algorithms.under_actuated import as_mask, generalized_jacobian
-from phipsi.compile import current
+from phipsi.compile import as_numbers, current
 from phipsi.conventions import Reference
 from phipsi.model import Robot
+from phipsi.model.robot import needs_robot
 from phipsi.programs.arguments import are_names, as_truths
 from phipsi.typing import Array, Configuration, ConfigurationLike, MaskLike, Scalar
 
@@ -189,9 +190,11 @@ def dynamic_singularities(
     >>> bool(at.found), abs(float(at.q[1])) < 1e-6  # stretched out
     (True, True)
     """
-    what, nv = "dynamic_singularities", robot.nv
+    what = "dynamic_singularities"
+    needs_robot(what, robot)
+    nv = robot.nv
     mask = _truths(what, robot, active)
-    at, mask = _broadcast(what, robot, np.asarray(q, float), mask)
+    at, mask = _broadcast(what, robot, as_numbers(f"{what}: q", q).astype(float), mask)
     fewest, most = int(mask.sum(-1).min(initial=nv)), len(_row_numbers(what, rows))
     if fewest < most:
         raise ValueError(

@@ -1,5 +1,5 @@
 """`python -m phipsi.cli` is `phipsi`."""
 
-from phipsi.cli.app import app
+from phipsi.cli import main
 
-app(prog_name="phipsi")
+main()

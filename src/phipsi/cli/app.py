@@ -250,14 +250,23 @@ def simulate(
 
 
 @app.command()
-def doctor(json: Json = False) -> None:
-    """Say what is installed and which backends work, and run a self-test.
+def doctor(
+    robot: Annotated[
+        str | None,
+        typer.Option(metavar="ROBOT", help="Verify this robot instead: a file or a packaged one."),
+    ] = None,
+    base: Held = None,
+    json: Json = False,
+) -> None:
+    """Say what is installed and which backends work, and run a self-test, or that of a robot.
 
-    For example: phipsi doctor
+    For example: phipsi doctor --robot space_arm
     """
-    from phipsi.cli.doctor import run
+    from phipsi.cli.doctor import run, verified
 
-    raise typer.Exit(run(json))
+    if robot is None and base:
+        raise BadUsage("--base is for a file given with --robot")
+    raise typer.Exit(run(json) if robot is None else verified(robot, base, json))
 
 
 @app.command()

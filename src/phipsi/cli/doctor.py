@@ -7,12 +7,15 @@ import platform
 import subprocess
 import sys
 import time
+from dataclasses import asdict
 from importlib import metadata
-from typing import NamedTuple, get_args
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 
 import phipsi as pp
+from phipsi.cli.choices import Base
+from phipsi.cli.lookup import find_robot
 from phipsi.compile import BACKENDS, BackendName
 
 
@@ -51,6 +54,30 @@ def run(as_json: bool) -> int:
     else:
         _show(start, use, checks)
     return 0 if sound else 1
+
+
+def verified(name: str, base: Base | None, as_json: bool) -> int:
+    """Print what `pp.verify` finds of a robot; return 0 if it is sound, else 1."""
+    found = pp.verify(find_robot(name, base))
+    print(json.dumps(_plain(found), indent=2, ensure_ascii=False) if as_json else found)
+    return 0 if found.sound else 1
+
+
+def _plain(found: pp.Verification) -> dict[str, Any]:
+    """The report as JSON: an error that is not finite is null."""
+    checks = [asdict(one) | {"error": _finite(one.error), "ok": one.ok} for one in found.checks]
+    return {
+        "robot": found.robot,
+        "sound": found.sound,
+        "condition": _finite(found.condition),
+        "checks": checks,
+        "left_out": dict(found.left_out),
+    }
+
+
+def _finite(x: float) -> float | None:
+    """A number for JSON."""
+    return float(x) if np.isfinite(x) else None
 
 
 def _show(start: float, use: float, checks: list[Check]) -> None:

@@ -14,11 +14,12 @@ from phipsi.compile.backends import (
 )
 from phipsi.compile.device import as_device_array, as_host_array, on_device
 from phipsi.compile.graph import Case, Graph, Instruction, LoopNode, MemoryPlace, Recalled
-from phipsi.compile.kernel import Kernel, as_numbers
+from phipsi.compile.kernel import Kernel
 from phipsi.compile.loops import LoopBuilder, array_of
 from phipsi.compile.node import Builder, Node, TraceError, current, tracing
+from phipsi.compile.numbers import as_number, as_numbers, as_operand
 from phipsi.compile.repeat import Gathered, repeat
-from phipsi.compile.signature import ArraySpec, Structure
+from phipsi.compile.signature import ArraySpec, Structure, flatten
 from phipsi.compile.trace import Tracer
 
 __all__ = [
@@ -45,10 +46,13 @@ __all__ = [
     "array_of",
     "as_device_array",
     "as_host_array",
+    "as_number",
     "as_numbers",
+    "as_operand",
     "backend_named",
     "current",
     "default_backend",
+    "flatten",
     "is_traced",
     "lift",
     "on_device",

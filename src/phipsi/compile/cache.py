@@ -22,6 +22,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from phipsi import sources
+from phipsi.compile import ownership
+
 DEFAULT_LIMIT = 512 << 20
 """Total size of the entries [bytes], unless PHIPSI_CACHE_SIZE gives another."""
 
@@ -29,11 +32,14 @@ _SEAL = struct.Struct("<8sI32sQ32s")
 """Magic, version of the format, key, length of the code, SHA-256 of key and code."""
 _MAGIC, _VERSION = b"phipsi\r\n", 1
 _OURS = re.compile(r"[0-9a-f]{64}\.(bin|[0-9]+-[0-9a-f]{16}\.tmp)")
-_NO_LINKS = getattr(os, "O_NOFOLLOW", 0)
-_ORPHANED = 3600.0
-"""Age [s] from which a temporary file is taken for the remains of a killed process."""
+_ORPHANED = 60.0
+"""Age [s] from which a temporary file is taken for the remains of a killed process. Its name does
+not tell: the process may run in another container or on another machine. If it does run, it was
+stopped for so long, and what it stores is lost."""
 _UNTRIMMED = 1 / 64
 """What a process stores before it looks for entries to delete again, as a fraction of the limit."""
+_swept: set[Path] = set()
+"""The directories in which this process has looked for temporary files of killed ones."""
 _written: dict[Path, int] = {}
 """The size of the entries [bytes] that this process stored in a directory since then."""
 
@@ -75,7 +81,7 @@ def cache_info() -> CacheInfo:
     >>> info.directory is None or info.size >= info.entries
     True
     """
-    entries = [file for file in _files(_usable()) if not file.temporary]
+    entries = _files(_usable(), ".bin")
     return CacheInfo(_directory(), len(entries), sum(file.size for file in entries), _limit())
 
 
@@ -95,7 +101,9 @@ def clear_cache() -> int:
     >>> pp.clear_cache()  # doctest: +SKIP
     12
     """
-    return sum(_removed(file.path) for file in _files(_usable()))
+    directory = _usable()
+    files = [*_files(directory, ".bin"), *_files(directory, ".tmp")]
+    return sum(_removed(file.path) for file in files)
 
 
 def load(key: str) -> bytes | None:
@@ -106,13 +114,16 @@ def load(key: str) -> bytes | None:
         return None
     path = directory / name
     try:
-        with open(path, "rb", opener=lambda file, flags: os.open(file, flags | _NO_LINKS)) as file:
-            trusted = _trusted(os.fstat(file.fileno()))
-            data = file.read() if trusted else b""
+        with open(path, "rb", opener=_opened) as file:
+            info, most = os.fstat(file.fileno()), _room(_limit())
+            if not stat.S_ISREG(info.st_mode):
+                return None
+            flaw = ownership.flaw(str(path), info)
+            data = file.read(most) if flaw is None and info.st_size <= most else b""
     except OSError:
         return None
-    if not trusted:
-        _warn_untrusted(directory)
+    if flaw is not None:
+        _warn_unsafe(directory, flaw)
     code = data[_SEAL.size :]
     if data[: _SEAL.size] != _seal(key, code):
         _removed(path)
@@ -122,12 +133,26 @@ def load(key: str) -> bytes | None:
     return code
 
 
+def _opened(path: str, flags: int) -> int:
+    """Open a file but no link to one, and do not wait for the other end of a pipe."""
+    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+
+
 def store(key: str, code: bytes) -> None:
     """Store code under a key, if the disk allows it; an earlier entry is replaced."""
     name, entry = _name(key), _seal(key, code) + code
     directory, limit = _usable(create=True), _limit()
     if directory is None:
         return
+    try:
+        unchanged = sources.unchanged()
+    except OSError:
+        return
+    if not unchanged:
+        return _warn(
+            "compiled code is no longer kept on disk: the files of phipsi have changed since they "
+            "were imported. Restart Python to run what they are now"
+        )
     if len(entry) <= _room(limit):
         _write(directory / name, entry)
     written = _written.get(directory, limit) + len(entry)
@@ -157,31 +182,29 @@ class _File(NamedTuple):
     path: str
     size: int
     used: float
-    temporary: bool
 
 
-def _files(directory: Path | None) -> list[_File]:
-    """The entries and temporary files of the cache; links and files of other names are ignored."""
+def _files(directory: Path | None, suffix: str) -> list[_File]:
+    """The entries (".bin") or temporary files (".tmp") of the cache; links and files of other names
+    are ignored."""
     files: list[_File] = []
     if directory is None:
         return files
     with suppress(OSError), os.scandir(directory) as items:
         for item in items:
-            with suppress(OSError):
-                info = item.stat(follow_symlinks=False)
-                if _OURS.fullmatch(item.name) and stat.S_ISREG(info.st_mode):
-                    temporary = item.name.endswith(".tmp")
-                    files.append(_File(item.path, info.st_size, info.st_mtime, temporary))
+            if item.name.endswith(suffix) and _OURS.fullmatch(item.name):
+                with suppress(OSError):
+                    info = item.stat(follow_symlinks=False)
+                    if stat.S_ISREG(info.st_mode):
+                        files.append(_File(item.path, info.st_size, info.st_mtime))
     return files
 
 
 def _trim(directory: Path, limit: int) -> None:
-    """Delete orphaned temporary files and, above the limit, the least recently used entries."""
-    files = _files(directory)
-    for file in files:
-        if file.temporary and file.used < time.time() - _ORPHANED:
-            _removed(file.path)
-    entries = [file for file in files if not file.temporary]
+    """Delete temporary files of killed processes and, above the limit, the least recently used
+    entries."""
+    _sweep(directory)
+    entries = _files(directory, ".bin")
     total = sum(file.size for file in entries)
     for file in sorted(entries, key=lambda file: file.used) if total > limit else ():
         if total > _room(limit) and _removed(file.path):
@@ -227,26 +250,38 @@ def _usable(create: bool = False) -> Path | None:
         return None
     try:
         if create:
-            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if _trusted(directory.stat()):
-            return directory
+            _make(directory)
+        flaw = ownership.flaw_of_directory(directory)
     except OSError:
         return None
-    _warn_untrusted(directory)
-    return None
+    if flaw is not None:
+        _warn_unsafe(directory, flaw)
+        return None
+    if directory not in _swept:
+        _swept.add(directory)
+        _sweep(directory)
+    return directory
 
 
-def _trusted(info: os.stat_result) -> bool:
-    if sys.platform == "win32":
-        return True  # the profile of a user is theirs by its access list
-    return info.st_uid == os.geteuid() and not info.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+def _make(directory: Path) -> None:
+    """Make a directory, and those above it, for the user alone."""
+    if not directory.is_dir():
+        with suppress(FileExistsError):  # another process was quicker
+            _make(directory.parent)
+            os.mkdir(directory, 0o700)
 
 
-def _warn_untrusted(directory: Path) -> None:
+def _sweep(directory: Path) -> None:
+    """Delete the temporary files of killed processes."""
+    for file in _files(directory, ".tmp"):
+        if file.used < time.time() - _ORPHANED:
+            _removed(file.path)
+
+
+def _warn_unsafe(directory: Path, flaw: str) -> None:
     _warn(
-        f"compiled code in {directory} is not used: the directory, or a file in it, belongs to "
-        "another user or can be written by others. Delete it or make it yours alone "
-        f"(chmod -R go-w '{directory}'), or set PHIPSI_CACHE_DIR to another directory, or to off"
+        f"compiled code in {directory} is not used: {flaw}. Change that (chown, or chmod go-w), or "
+        "set PHIPSI_CACHE_DIR to another directory, or to off"
     )
 
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
-import inspect
 import struct
-import sys
 from collections.abc import Callable, Sequence
 from functools import cache as once
 from importlib import import_module
@@ -14,20 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from phipsi.compile import (
-    c_text,
-    cache,
-    coefficients,
-    cuda_prelude,
-    cuda_text,
-    hoisted_sincos,
-    loop_layout,
-    ops,
-    register_pressure,
-    schedule,
-    to_c,
-    to_cuda,
-)
+from phipsi import sources
+from phipsi.compile import cache, to_cuda
 from phipsi.compile.device import needed
 from phipsi.compile.graph import Graph, Recalled
 
@@ -120,16 +106,6 @@ def _argument_block(count: int) -> ArgumentBlock:
     return ArgumentBlock(pack_into, memory, ctypes.addressof(pointer), pointer)
 
 
-@once
-def _version() -> bytes:
-    """The source text of all modules that determine the code: a part of its cache key."""
-    here = sys.modules[__name__]
-    passes = (loop_layout, schedule, register_pressure, hoisted_sincos)
-    emitters = (to_cuda, to_c, c_text, cuda_text, cuda_prelude, *passes)
-    modules = (here, *emitters, coefficients, ops)
-    return "".join(inspect.getsource(module) for module in modules).encode()
-
-
 def _sealed(graph: Graph | Recalled, dtype: str, capability: str) -> bytes:
     """The entry of the disk cache, compiled if it is not there: threads of a block, numbers of
     workspace of a thread, and code."""
@@ -144,7 +120,7 @@ def _sealed(graph: Graph | Recalled, dtype: str, capability: str) -> bytes:
     target = f"sm_{own}" if own in known else f"compute_{max(a for a in known if a <= own)}"
     options = (f"-arch={target}", *OPTIONS[dtype])
     what = (graph.digest, dtype, options, nvrtc.getVersion())
-    key = hashlib.sha256(_version() + repr(what).encode()).hexdigest()
+    key = hashlib.sha256(sources.digest("compile") + repr(what).encode()).hexdigest()
     found = cache.load(key)
     if found is None:
         module = to_cuda.emit(graph.whole, dtype)

@@ -23,8 +23,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from phipsi import sources
 from phipsi.compile import cache, jit
 from phipsi.compile.entry_text import ENTRY
+from phipsi.typing import Array
 
 C_FUNCTIONS = (
     "PyObject_Vectorcall", "PyList_New", "PyList_SetItem", "Py_IncRef", "Py_DecRef",
@@ -48,7 +50,7 @@ class _Held(NamedTuple):
     pack: Callable[[list[Any]], Any] | None
     name: bytes
     dtype: np.dtype[Any]
-    engine: object
+    code: Array
     keep: object
 
 
@@ -90,16 +92,16 @@ def entry(
     if not fits or not _familiar():
         return fallback
     dtype = np.dtype(dtype.type)
-    engine, address = _compiled()
+    code = _compiled()
     named = name.encode()
-    method = struct.pack("@PPiP", id(named) + _BYTES, address, 0x0080 | 0x0002, 0)
+    method = struct.pack("@PPiP", id(named) + _BYTES, code.ctypes.data, 0x0080 | 0x0002, 0)
     words = [len(inputs), len(outputs), id(dtype), _word(id(dtype) + _KIND), dtype.itemsize]
     words += [single, batch, workspace, max(0, limit), max(1, held), size]
     for core in arrays:
         padding = [0] * (MAX_CORE - len(core))
         words += [prod(core) * dtype.itemsize, len(core), *core, *padding]
     descriptor = method + np.array(words, np.uint64).tobytes()
-    kept = _Held(descriptor, fallback, pack, named, dtype, engine, keep)
+    kept = _Held(descriptor, fallback, pack, named, dtype, code, keep)
     new = _python("PyCFunction_NewEx", ctypes.py_object, ctypes.c_void_p, *[ctypes.py_object] * 2)
     return new(id(descriptor) + _BYTES, kept, __name__)
 
@@ -146,8 +148,8 @@ def _table() -> Any:
 
 
 @once
-def _compiled() -> tuple[object, int]:
-    """The engine that owns the native function, and the function's address."""
+def _compiled() -> Array:
+    """The native function in memory."""
     symbols = {"_Py_NoneStruct": id(None), "phipsi_out": id(_OUT), "PyArray_Type": id(np.ndarray)}
     symbols |= {"PyArray_Return": _table()[76], "PyArray_NewFromDescr": _table()[94]}
     for name in C_FUNCTIONS:
@@ -165,14 +167,13 @@ def _compiled() -> tuple[object, int]:
         writeable=0x0501,
         mask=0x80000501,  # and does not warn on writing
     )
-    key = hashlib.sha256((text + jit.versions()).encode()).hexdigest()
-    with jit.lock:
-        code = cache.load(key)
-        if code is None:
-            code = jit.compiled(_spelt_out(text))
-            cache.store(key, code)
-        engine = jit.Engine(code, "phipsi_entry", symbols)
-    return engine, engine.address
+    what = sources.digest("compile") + (text + jit.versions()).encode()
+    key = hashlib.sha256(what).hexdigest()
+    code = cache.load(key)
+    if code is None:
+        code = jit.compiled(_spelt_out(text))
+        cache.store(key, code)
+    return jit.load(code, "phipsi_entry", symbols)
 
 
 def _spelt_out(text: str) -> str:

@@ -172,10 +172,11 @@ def _chained(op: str, args: list[Node], result: Node, tangents: list[Tangent]) -
     directions = {d: None for tangent in tangents for d in tangent}
     if not directions:
         return {}
-    if op == "where":
+    if selects := OPS[op].selects:
         zero = result.tracer.lift(0.0)
-        _, a, b = tangents
-        return {d: made(op, (args[0], a.get(d, zero), b.get(d, zero))) for d in directions}
+        condition, first, second = selects(*args)
+        a, b = tangents[first], tangents[second]
+        return {d: made("where", (condition, a.get(d, zero), b.get(d, zero))) for d in directions}
     out: Tangent = {}
     for k, partial in terms(op, args, result):
         for d, x in tangents[k].items():

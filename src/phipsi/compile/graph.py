@@ -10,11 +10,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from phipsi.cached import cached_property
 from phipsi.compile.ops import OPS
 from phipsi.typing import Array
 
@@ -73,6 +73,11 @@ class LoopNode:
         """Every case with the number of its rounds."""
         return zip(self.cases, np.bincount(self.choice, minlength=len(self.cases)), strict=True)
 
+    @property
+    def operations(self) -> int:
+        """Number of arithmetic operations of all rounds."""
+        return sum(case.body.operations * int(rounds) for case, rounds in self.rounds())
+
 
 @dataclass(frozen=True)
 class Graph:
@@ -81,6 +86,10 @@ class Graph:
     inputs: tuple[tuple[str, int], ...]
     nodes: tuple[Instruction, ...]
     outputs: tuple[tuple[str, tuple[int, ...]], ...]
+
+    def __reduce__(self) -> tuple[Callable[..., Graph], tuple[object, ...]]:
+        ops, args, values = zip(*self.nodes, strict=True) if self.nodes else ((), (), ())
+        return _of_columns, (self.inputs, ops, args, values, self.outputs)
 
     def with_inputs(self, inputs: tuple[tuple[str, int], ...], number: dict[int, int]) -> Graph:
         """The same graph with its one input renumbered."""
@@ -195,6 +204,17 @@ class Graph:
                 for case in loop.cases:
                     text.update(case.body.digest.encode())
         return text.hexdigest()
+
+
+def _of_columns(
+    inputs: tuple[tuple[str, int], ...],
+    ops: tuple[str, ...],
+    args: tuple[tuple[int, ...], ...],
+    values: tuple[Any, ...],
+    outputs: tuple[tuple[str, tuple[int, ...]], ...],
+) -> Graph:
+    """The graph with these operations, operands and values of its nodes; pickles call this."""
+    return Graph(inputs, tuple(map(Instruction, ops, args, values)), outputs)
 
 
 @dataclass(frozen=True)

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-import os
+import ctypes
 import threading
+import weakref
+from _thread import start_new_thread
+from collections import deque
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import cache as once
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import llvmlite
+import numpy as np
 from llvmlite import binding
 
+from phipsi.forks import held_at_forks
+from phipsi.typing import Array
+
 llvm: Any = binding  # which has no types
-lock = threading.RLock()
-"""Held while LLVM compiles: one compilation at a time."""
-if hasattr(os, "register_at_fork"):  # else a forked child could wait for a thread it does not have
-    os.register_at_fork(
-        before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release
-    )
+lock = held_at_forks(threading.RLock())
+"""Held during all calls of LLVM, but not while code of the user runs."""
 
 
 @once
@@ -28,12 +32,13 @@ def target() -> tuple[str, str, str]:
     Scheduling after register allocation, which LLVM does for some processors (Zen), is switched
     off: on code with many loads and stores it takes most of the compile time and gains nothing.
     """
-    llvm.set_option("phipsi", "-disable-post-ra")
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    features = llvm.get_host_cpu_features()
-    features["prefer-256-bit"] = False
-    return llvm.get_process_triple(), llvm.get_host_cpu_name(), features.flatten()
+    with lock:
+        llvm.set_option("phipsi", "-disable-post-ra")
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        features = llvm.get_host_cpu_features()
+        features["prefer-256-bit"] = False
+        return llvm.get_process_triple(), llvm.get_host_cpu_name(), features.flatten()
 
 
 def versions() -> str:
@@ -44,7 +49,11 @@ def versions() -> str:
 def compiled(text: str) -> bytes:
     """The object code of LLVM text. Of LLVM's passes only inlining is run: the others double the
     time and gain nothing on code whose constants are folded already."""
-    triple, processor, features = target()
+    with lock:  # also while LLVM's objects are freed
+        return _compiled(text, *target())
+
+
+def _compiled(text: str, triple: str, processor: str, features: str) -> bytes:
     machine = llvm.Target.from_triple(triple).create_target_machine(
         cpu=processor, features=features, opt=2, reloc="pic", codemodel="small", jit=True
     )
@@ -56,32 +65,62 @@ def compiled(text: str) -> bytes:
     return machine.emit_object(module)
 
 
-class Engine:
-    """Object code of one function in memory, which may use symbols given by their addresses;
-    `closed` frees it.
+MANY = 256
+"""From so many pieces of unused code on, a thread is started that frees them."""
+
+
+class Loaded(NamedTuple):
+    """Code in memory: a weak reference to the array that stands for it, and LLVM's objects."""
+
+    reference: weakref.ref[Array]
+    library: Any
+    linker: Any
+
+
+_loaded: dict[int, Loaded] = {}
+"""All code in memory by address. What is there when the process ends stays to the last: functions
+run at exit, finalizers and threads may call it until then."""
+_unused: deque[int] = deque()
+"""Addresses of code that nothing refers to."""
+
+
+def load(code: bytes, function: str, symbols: Mapping[str, int] = MappingProxyType({})) -> Array:
+    """Object code of one function in memory, which may use symbols given by their addresses.
+
+    The returned array begins at the function; the code is freed after the array. (Arrays take no
+    part in the collection of cyclic garbage: while a finalizer of an object in a cycle can reach
+    the array, it is there. An object with a finalizer of its own might be finalized before.) A
+    finalizer runs at any moment in any thread, so that it must not wait for a lock: it notes that
+    the code is unused, and whoever loads code next frees it.
 
     JITLink allocates code and constants in one block. LLVM's older linker, MCJIT, may place them in
     gaps of the address space more than 2 GiB apart: out of reach for code of the small code model,
     at which LLVM aborts the process.
     """
-
-    def __init__(
-        self, code: bytes, function: str, symbols: Mapping[str, int] = MappingProxyType({})
-    ) -> None:
-        self._jit = llvm.create_lljit_compiler(use_jit_link=True)
-        library = llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
-        for name, address in symbols.items():
-            library.import_symbol(name, address)
-        self._library = library.export_symbol(function).link(self._jit, function)
-        self.address: int = self._library[function]
-
-    def close(self) -> None:
-        """Free the code."""
-        self._library.close()
-        self._jit.close()
-
-
-def closed(engine: Engine) -> None:
-    """Free an engine."""
+    free()
     with lock:
-        engine.close()
+        linker = llvm.create_lljit_compiler(use_jit_link=True)
+        builder = llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
+        for name, address in symbols.items():
+            builder.import_symbol(name, address)
+        library = builder.export_symbol(function).link(linker, function)
+    address = library[function]
+    view = np.frombuffer(memoryview((ctypes.c_uint8 * 1).from_address(address)), np.uint8)
+
+    def drop(_: object, unused: deque[int] = _unused) -> None:
+        unused.append(address)
+        if not len(unused) % MANY:
+            with suppress(RuntimeError):  # no more threads, or the process is ending
+                start_new_thread(free, ())
+
+    _loaded[address] = Loaded(weakref.ref(view, drop), library, linker)
+    return view
+
+
+def free() -> None:
+    """Free the code that is not used any more."""
+    while _unused:
+        with lock, suppress(IndexError):  # another thread may have been quicker
+            _, library, linker = _loaded.pop(_unused.popleft())
+            library.close()
+            linker.close()

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from math import prod
 from typing import Any, Generic, TypeVar, overload
 
 import numpy as np
 
+from phipsi.cached import cached_property
 from phipsi.compile.backend import Argument, Executable, Out
 from phipsi.compile.backends import DTYPES, BackendName, Dtype, backend_named
-from phipsi.compile.device import is_host_array, on_device
+from phipsi.compile.device import is_host_array
 from phipsi.compile.graph import Graph, Recalled
+from phipsi.compile.numbers import as_numbers
 from phipsi.compile.signature import ArraySpec, Signature, Structure
 from phipsi.typing import Array
 
@@ -85,6 +86,16 @@ class Kernel(Callee[R]):
         if self.threads is not None and (not isinstance(self.threads, int) or self.threads < 1):
             raise ValueError(f"threads is {self.threads!r}, needs a whole number of at least 1")
         object.__setattr__(self, "__call__", self._call)
+
+    def __reduce__(self) -> tuple[type[Kernel[Any]], tuple[object, ...]]:
+        how = (self.dtype, self.backend, self.threads)
+        return Kernel, (self.name, self.graph, self.parameters, self.results, *how)
+
+    def __copy__(self) -> Kernel[R]:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Kernel[R]:
+        return self
 
     @property
     def graph(self) -> Graph:
@@ -298,6 +309,9 @@ class Kernel(Callee[R]):
         TypeError
             A value is no array of real numbers.
         """
+        if len(values) != len(self._inputs):
+            names = ", ".join(spec.name for spec in self._inputs)
+            raise TypeError(f"{self.name}: got {len(values)} arrays, needs those for {names}")
         there = self._executable.run_on_device(values, out)
         if there is not None:
             return self.results.pack(there) if out is None else out
@@ -344,6 +358,12 @@ class Kernel(Callee[R]):
                 state = target.dtype if target.flags.writeable else "read-only"
                 raise ValueError(
                     f"{self.name}: out= for {spec.name} is {state}, needs {self.dtype}"
+                )
+            shared = _repeats(target) or any(_overlap(target, other) for other in targets)
+            if shared or hasattr(target, "mask"):
+                fault = "shares memory with itself or another" if shared else "is a masked array"
+                raise ValueError(
+                    f"{self.name}: out= for {spec.name} {fault}, needs an array of its own"
                 )
             targets.append(target)
         return targets
@@ -397,16 +417,25 @@ def _flat(target: Array, rows: int, inputs: list[Array]) -> tuple[Array, bool]:
     return np.empty(flat.shape, flat.dtype), False
 
 
-def as_numbers(where: str, value: object) -> Array:
-    """The value as an array of real numbers; `where` begins the sentence of an error."""
-    if on_device(value):
-        raise TypeError(f"{where} is on a CUDA device, needs to be here, or backend='cuda'")
+def _overlap(a: Array, b: Array) -> bool:
+    """Whether two arrays share memory; also if that would take long to find out."""
+    if not np.may_share_memory(a, b):
+        return False
     try:
-        array: Array = np.asarray(value)
-    except ValueError:
-        raise ValueError(f"{where} is a ragged sequence, needs an array of numbers") from None
-    if array.dtype == object and all(isinstance(x, (int, float)) for x in array.flat):
-        array = array.astype(float)
-    if array.dtype.kind not in "fiub":
-        raise TypeError(f"{where} has dtype {array.dtype}, needs real numbers")
-    return array
+        return np.shares_memory(a, b, max_work=10_000)  # pyright: ignore[reportArgumentType] - any number
+    except np.exceptions.TooHardError:
+        return True
+
+
+def _repeats(a: Array) -> bool:
+    """Whether two elements of an array are at the same place: strides of zero, or too short."""
+    reach = a.itemsize
+    for stride, length in sorted((abs(s), n) for s, n in zip(a.strides, a.shape, strict=True)):
+        if length > 1 and stride < reach:
+            places: Array = np.zeros(a.shape, np.intp)
+            for axis, (step, n) in enumerate(zip(a.strides, a.shape, strict=True)):
+                along = [n if k == axis else 1 for k in range(a.ndim)]
+                places += (step * np.arange(n)).reshape(along)
+            return bool((np.diff(np.sort(places, axis=None)) < a.itemsize).any())
+        reach += stride * (length - 1)
+    return False

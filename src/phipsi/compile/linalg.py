@@ -13,6 +13,7 @@ import numpy as np
 
 from phipsi.compile.arrays import Traced, is_traced
 from phipsi.compile.node import Node
+from phipsi.compile.numbers import as_number, as_operand
 from phipsi.spatial import Pivot
 from phipsi.spatial import rotation as rot
 from phipsi.typing import Array, ArrayLike, Real, Vector3
@@ -54,7 +55,7 @@ def solve(A: MatrixLike, b: ArrayLike) -> Array:
     >>> linalg.solve([[2.0, 0.0], [0.0, 4.0]], [2.0, 2.0])
     array([1. , 0.5])
     """
-    matrix, right = _square("solve", A), _objects(b)
+    matrix, right = _square("solve", A), _objects("solve: b", b, (None,), (None, None))
     if len(right) != len(matrix):
         raise ValueError(f"linalg.solve: A is {matrix.shape} but b has {len(right)} rows")
     pivot = Pivot(matrix)
@@ -123,7 +124,10 @@ def least_squares(
     >>> linalg.least_squares([[1.0, 1.0]], [2.0])
     array([1., 1.])
     """
-    matrix, right = _objects(J), _objects(x)
+    matrix = _objects("least_squares: J", J, (None, None))
+    right = _objects("least_squares: x", x, (len(matrix),))
+    if not isinstance(damping, Node):
+        damping = as_number("linalg.least_squares: damping", damping)
     m, n = matrix.shape
     damp = damping * damping * np.eye(min(m, n)).astype(object)
     if m <= n:
@@ -150,7 +154,7 @@ def quaternion_exp(w: Vector3Like) -> Quaternion:
     >>> linalg.quaternion_exp([0.0, 0.0, 0.0])
     array([1., 0., 0., 0.])
     """
-    return _result(_objects(rot.exp(_objects(w))))
+    return _result(_stacked(rot.exp(_objects("quaternion_exp: w", w, (3,)))))
 
 
 def quaternion_log(q: QuaternionLike) -> Vector3:
@@ -172,7 +176,7 @@ def quaternion_log(q: QuaternionLike) -> Vector3:
     >>> linalg.quaternion_log(linalg.quaternion_exp([0.1, 0.2, 0.3])).round(9)
     array([0.1, 0.2, 0.3])
     """
-    return _result(rot.log(rot.normalize(_objects(q))))
+    return _result(rot.log(rot.normalize(_objects("quaternion_log: q", q, (4,)))))
 
 
 def quaternion_product(p: QuaternionLike, q: QuaternionLike) -> Quaternion:
@@ -196,7 +200,8 @@ def quaternion_product(p: QuaternionLike, q: QuaternionLike) -> Quaternion:
     >>> linalg.quaternion_product([0.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0])  # i j = k
     array([0., 0., 0., 1.])
     """
-    return _result(_objects(rot.multiply(_objects(p), _objects(q))))
+    left, right = (_objects(f"quaternion_product: {n}", x, (4,)) for n, x in (("p", p), ("q", q)))
+    return _result(_stacked(rot.multiply(left, right)))
 
 
 def rotation_matrix(q: QuaternionLike) -> Annotated[Array, "3 3"]:
@@ -220,7 +225,7 @@ def rotation_matrix(q: QuaternionLike) -> Annotated[Array, "3 3"]:
            [ 0., -1.,  0.],
            [ 0.,  0.,  1.]])
     """
-    return _result(rot.from_quaternion(_objects(q)))
+    return _result(rot.from_quaternion(_objects("rotation_matrix: q", q, (4,))))
 
 
 def clip(x: Real | ArrayLike, low: Real | ArrayLike, high: Real | ArrayLike) -> Array:
@@ -246,6 +251,7 @@ def clip(x: Real | ArrayLike, low: Real | ArrayLike, high: Real | ArrayLike) -> 
     >>> linalg.clip([-3.0, 0.5, 3.0], -1.0, 1.0)
     array([-1. ,  0.5,  1. ])
     """
+    x, low, high = (as_operand("linalg.clip", value) for value in (x, low, high))
     return _MINIMUM(_MAXIMUM(x, low), high)
 
 
@@ -254,15 +260,28 @@ _MINIMUM: Callable[..., Array] = np.minimum
 _MAXIMUM: Callable[..., Array] = np.maximum
 
 
-def _objects(x: ArrayLike) -> Array:
-    """A copy as an object array."""
-    return np.array(x, dtype=object).view(np.ndarray)
+def _objects(what: str, x: ArrayLike, *shapes: tuple[int | None, ...]) -> Array:
+    """A copy as an object array of numbers or nodes, of one of these shapes; None is any length.
+    `what` begins the sentence of an error."""
+    given = np.array(as_operand(f"linalg.{what}", x), dtype=object).view(np.ndarray)
+    for shape in shapes:
+        if len(shape) == given.ndim and all(
+            n in (None, m) for n, m in zip(shape, given.shape, strict=True)
+        ):
+            return given
+    needs = " or ".join(f"({', '.join(str(n or 'n') for n in shape)})" for shape in shapes)
+    raise ValueError(f"linalg.{what} has shape {given.shape}, needs {needs}")
+
+
+def _stacked(x: ArrayLike) -> Array:
+    """Numbers or nodes as an object array."""
+    return np.array(x, dtype=object)
 
 
 def _square(name: str, A: ArrayLike) -> Array:
     """A copy as an object array, which must be a square matrix."""
-    matrix = _objects(A)
-    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+    matrix = _objects(f"{name}: A", A, (None, None))
+    if matrix.shape[0] != matrix.shape[1]:
         raise ValueError(f"linalg.{name} needs a square matrix, got shape {matrix.shape}")
     return matrix
 

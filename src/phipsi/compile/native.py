@@ -5,37 +5,26 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
-import inspect
 import os
 import struct
-import sys
-import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from functools import cache as once
-from typing import Any
+from math import prod
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from phipsi.compile import (
-    cache,
-    coefficients,
-    jit,
-    llvm_driver,
-    llvm_math,
-    llvm_text,
-    ops,
-    schedule,
-    to_llvm,
-)
+from phipsi import sources
+from phipsi.compile import cache, jit
 from phipsi.compile.backend import Executable
 from phipsi.compile.entry import entry
 from phipsi.compile.graph import Graph, Recalled
 from phipsi.compile.llvm_text import Machine
 from phipsi.compile.signature import Signature
-from phipsi.compile.to_llvm import emit, tables_at
+from phipsi.compile.to_llvm import STOP, emit, tables_at
 from phipsi.typing import Array
 
 WORK = 4_000_000
@@ -49,6 +38,13 @@ HELD = 500_000
 
 OWN = 1 << 20
 """Most bytes of a workspace that is allocated for a single long call."""
+
+LONG = 20_000_000
+"""Most operations between two moments at which Ctrl-C can end a call: 1 ms of vector arithmetic,
+20 ms of rounds of a small loop."""
+
+MOVED = 8
+"""The operations that take as long as one number that is read from memory or written there."""
 
 
 def host(dtype: str, single: bool = False) -> Machine:
@@ -66,13 +62,9 @@ def host(dtype: str, single: bool = False) -> Machine:
 
 @once
 def _version() -> bytes:
-    """The source text of all modules that determine the machine code, and the versions of LLVM: a
-    part of its cache key."""
-    here = sys.modules[__name__]
-    emitters = (to_llvm, schedule, llvm_text, llvm_driver, llvm_math, coefficients)
-    modules = (here, jit, *emitters, ops)
-    text = "".join(inspect.getsource(module) for module in modules)
-    return (text + jit.versions()).encode()
+    """The sources of the compiler and the versions of LLVM: a part of the cache key of machine
+    code."""
+    return sources.digest("compile") + jit.versions().encode()
 
 
 class Native(Executable):
@@ -98,9 +90,13 @@ class Native(Executable):
 
     def _code(self, single: bool) -> MachineCode:
         if single not in self._codes:
+            machine = host(self.dtype, single)
+            sealed = cache.load(_key(self.graph, machine))
+            if sealed is None:
+                _ = self.graph.whole  # traced by code of the user, perhaps: without the lock
             with jit.lock:  # one thread compiles it, others wait
                 if single not in self._codes:
-                    self._codes[single] = MachineCode(self.graph, host(self.dtype, single))
+                    self._codes[single] = MachineCode(self.graph, machine, sealed)
         return self._codes[single]
 
     @property
@@ -132,16 +128,20 @@ class Native(Executable):
             size=room.size,
             fallback=fallback,
             pack=results.pack if len(results.leaves) > 1 else None,
-            keep=(codes, room),
+            keep=(room, *((code.code, code.tables) for code in codes)),
         )
 
     def _alone(self, size: int) -> int:
-        """Most rows that are computed on the caller's thread alone: above, more threads would be
-        quicker, or the workspace is too large to be allocated for a single call."""
+        """Most rows that are computed in one piece on the caller's thread: above, more threads
+        would be quicker, Ctrl-C would have to wait, or the workspace is too large to be allocated
+        for a single call."""
         if size > OWN:
             return HELD // self.operations
         most = self.threads or default_threads()
-        return 1 << 60 if most == 1 else 2 * WORK // self.operations
+        leaves = (*self.signature.inputs, *self.signature.results.leaves)
+        numbers = sum(prod(leaf.shape) for leaf in leaves)
+        bounded = LONG // (self.operations + MOVED * numbers)
+        return bounded if most == 1 else min(bounded, 2 * WORK // self.operations)
 
     def run(self, inputs: list[Array], outputs: list[Array]) -> None:
         """Evaluate arrays (rows, size) of any strides; `outputs` are written in place."""
@@ -165,56 +165,96 @@ def default_threads() -> int:
 
 
 class MachineCode:
-    """The machine code of one graph for one machine, with its tables and workspaces."""
+    """The machine code of one graph for one machine, with its tables and workspaces. `sealed` is
+    its entry of the disk cache, if that is loaded already."""
 
-    def __init__(self, graph: Graph | Recalled, machine: Machine) -> None:
-        self.machine = machine
-        digest = hashlib.sha256(_version())
-        digest.update(f"{graph.digest} {machine}".encode())
-        with jit.lock:
-            sealed = _sealed(digest.hexdigest(), graph, machine)
-            self.size, tables = struct.unpack_from("<QQ", sealed)
-            self.tables = np.frombuffer(sealed, np.uint8, tables, 16)
-            engine = jit.Engine(sealed[16 + tables :], "run")
-            self.address = engine.address
-        weakref.finalize(self, jit.closed, engine)
+    def __init__(
+        self, graph: Graph | Recalled, machine: Machine, sealed: bytes | None = None
+    ) -> None:
+        self.machine, self.operations = machine, max(1, graph.operations)
+        sealed = sealed or _sealed(graph, machine)
+        self.size, tables = struct.unpack_from("<QQ", sealed)
+        self.tables = np.frombuffer(sealed, np.uint8, tables, 16)
+        self.code = jit.load(sealed[16 + tables :], "run")
+        self.address: int = self.code.ctypes.data
         self._call = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p, ctypes.c_int64] * 2)(self.address)
         self._free: list[Array] = []
 
     def run(self, inputs: list[Array], outputs: list[Array], threads: int) -> None:
-        """Evaluate arrays (rows, size) of any strides; the rows are divided among threads."""
-        arrays = np.array([(a.ctypes.data, *a.strides) for a in (*inputs, *outputs)], np.int64)
-        rows, lanes = outputs[0].shape[0], self.machine.lanes
-        each = -(-rows // (1 if threads == 1 else SHARES * threads))
-        each += -each % lanes
-        parts = deque((start, min(start + each, rows)) for start in range(0, rows, each))
-        jobs = [
-            _pool(os.getpid()).submit(self._work, arrays, parts, (inputs, outputs))
-            for _ in range(min(threads, len(parts)) - 1)
-        ]
-        self._work(arrays, parts)
-        for job in jobs:
-            job.result()
+        """Evaluate arrays (rows, size) of any strides; the rows are divided among threads.
 
-    def _work(self, arrays: Array, parts: deque[tuple[int, int]], keep: object = None) -> None:
-        """Evaluate parts as long as there are any. `keep` holds the memory that `arrays` points to
-        alive, even if the caller is interrupted."""
+        Python answers signals between calls of machine code alone. So the rows come in parts of at
+        most `LONG` operations; and where one row has more, other threads compute while the caller
+        waits. An exception stops them, and is raised when they have stopped.
+        """
+        arrays = (*inputs, *outputs)
+        rows, lanes = outputs[0].shape[0], self.machine.lanes
+        share = -(-rows // (1 if threads == 1 else SHARES * threads))
+        each = LONG // (self.operations + MOVED * sum(a.shape[1] for a in arrays))
+        each = max(1, min(share, each))
+        each += -each % lanes
+        call = _Call(
+            np.array([(_address(a), *a.strides) for a in arrays], np.int64),
+            deque((start, min(start + each, rows)) for start in range(0, rows, each)),
+            (inputs, outputs),
+            [],
+        )
+        alone = self.operations <= LONG
+        jobs: list[Future[None]] = []
+        try:
+            with suppress(RuntimeError):  # the process is ending, or there are no more threads
+                for _ in range(min(threads, len(call.parts)) - alone):
+                    jobs.append(_pool(os.getpid()).submit(self._work, call))
+            if alone or not jobs:
+                self._work(call)
+            for job in jobs:
+                job.result()
+        except BaseException:
+            call.stop()
+            wait(jobs)
+            raise
+        self._free += call.rooms
+
+    def _work(self, call: _Call) -> None:
+        """Evaluate parts of a call as long as there are any."""
         try:
             room = self._free.pop()
         except IndexError:
             room = workspace([self])
-        places = arrays.ctypes.data, room.ctypes.data
+        call.rooms.append(room)
+        places = _address(call.arrays), _address(room)
         with suppress(IndexError):
             while True:
-                self._call(places[0], *parts.popleft(), places[1])
-        self._free.append(room)
+                self._call(places[0], *call.parts.popleft(), places[1])
+
+
+class _Call(NamedTuple):
+    """Arrays by address and strides, the parts of the rows that are to be computed, the owners of
+    the arrays, which live until the last thread has ended, and the workspaces in use."""
+
+    arrays: Array
+    parts: deque[tuple[int, int]]
+    owners: object
+    rooms: list[Array]
+
+    def stop(self) -> None:
+        """End the call as soon as the current round of long loops is over."""
+        self.parts.clear()
+        for room in self.rooms:
+            room[STOP] = 1
+
+
+def _address(array: Array) -> int:
+    """The address of an array's memory. (`array.ctypes.data` imports a module, which finalizers
+    cannot at the end of the process.)"""
+    return array.__array_interface__["data"][0]
 
 
 def workspace(codes: Sequence[MachineCode]) -> Array:
     """An aligned workspace for any of the codes, one evaluation at a time. Its header has the
     addresses of their tables."""
     size = max(code.size for code in codes)
-    room = np.empty(size + 64, np.uint8)
+    room = np.zeros(size + 64, np.uint8)
     room = room[-room.ctypes.data % 64 :][:size]
     for code in codes:
         at = tables_at(code.machine)
@@ -222,9 +262,17 @@ def workspace(codes: Sequence[MachineCode]) -> Array:
     return room
 
 
-def _sealed(key: str, graph: Graph | Recalled, machine: Machine) -> bytes:
+def _key(graph: Graph | Recalled, machine: Machine) -> str:
+    """The key in the disk cache."""
+    digest = hashlib.sha256(_version())
+    digest.update(f"{graph.digest} {machine}".encode())
+    return digest.hexdigest()
+
+
+def _sealed(graph: Graph | Recalled, machine: Machine) -> bytes:
     """The entry of the disk cache, compiled if it is not there: size of the workspace, size of the
     tables, tables, and object code."""
+    key = _key(graph, machine)
     found = cache.load(key)
     if found is None:
         module = emit(graph.whole, machine)

@@ -34,7 +34,9 @@ class Op:
     the number 1. `math` names the function of llvm_math.py that a call goes to. `c` is an
     expression of C, {f} the suffix of functions of that type; without it, infix. `partials` takes
     the operands and the result, all traced, and gives the derivative by each operand, None where
-    there is none.
+    there is none. Of an operation whose result is one of two operands, `selects` takes the operands
+    and gives the condition, and the numbers of the operand where it holds and of the other: the
+    derivative of what is not selected is not used, not even multiplied by zero.
     """
 
     name: str
@@ -45,6 +47,7 @@ class Op:
     infix: str = ""
     c: str = ""
     partials: Partials = _none
+    selects: Callable[..., tuple[Node, int, int]] | None = None
 
 
 def _truth(compare: np.ufunc) -> Callable[[Array, Array], Array]:
@@ -81,11 +84,6 @@ def _sign(x: Node, _: Node) -> Derivatives:
 def _angle(y: Node, x: Node, _: Node) -> Derivatives:
     n = x * x + y * y
     return _over(x, n), -_over(y, n)
-
-
-def _lesser(a: Node, b: Node, _: Node) -> Derivatives:
-    first = a <= b
-    return first, 1.0 - first
 
 
 OPS: dict[str, Op] = {
@@ -165,7 +163,7 @@ OPS: dict[str, Op] = {
             np.minimum,
             _called("llvm.minimum.{s}", 2),
             commutative=True,
-            partials=_lesser,
+            selects=lambda a, b: (a <= b, 0, 1),
             c="phipsi_min({0}, {1})",
         ),
         Op(
@@ -173,7 +171,7 @@ OPS: dict[str, Op] = {
             np.maximum,
             _called("llvm.maximum.{s}", 2),
             commutative=True,
-            partials=lambda a, b, r: _lesser(b, a, r),
+            selects=lambda a, b: (b <= a, 0, 1),
             c="phipsi_max({0}, {1})",
         ),
         Op("less", _truth(np.less), _compared("olt"), infix="<"),
@@ -183,6 +181,7 @@ OPS: dict[str, Op] = {
             "where",
             _where,
             "{r}.c = fcmp une {T} {0}, zeroinitializer;{r} = select {m} {r}.c, {T} {1}, {T} {2}",
+            selects=lambda c, a, b: (c, 1, 2),
             c="{0} != 0 ? {1} : {2}",
         ),
     )

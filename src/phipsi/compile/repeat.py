@@ -83,6 +83,9 @@ def repeat(
            [1.],
            [3.]]))
     """
+    for name, number in (("count", count), ("every", every)):
+        if not isinstance(number, (int, np.integer)) or not -1 << 60 < number < 1 << 60:
+            raise TypeError(f"repeat: {name} is {type(number).__name__}, needs a whole number")
     rows = np.arange(float(count)) if rows is None else rows
     if len(rows) != count:
         raise ValueError(f"repeat: rows has {len(rows)} rows, needs {count}")
@@ -208,7 +211,9 @@ def _traced_columns(loop: LoopBuilder, rows: Array | Sequence[Any]) -> list[Colu
         if all(x.op == "const" for x in column):
             at = loop.table(np.array([x.value for x in column]))
             found[j] = -1, np.arange(len(rows)), at
-        elif all(x.op == "pick" and x.args == first.args and is_address(x.value) for x in column):
+        elif all(
+            x.op == "pick" and x.args[0] is first.args[0] and is_address(x.value) for x in column
+        ):
             steps = np.array([x.value - first.value for x in column])
             found[j] = loop.array(first.args[0]), steps, first.value
     left = [j for j in range(width) if j not in found]

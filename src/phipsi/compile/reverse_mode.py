@@ -17,6 +17,7 @@ from phipsi.compile.forward_mode import made, replayed, terms, tracer_in_progres
 from phipsi.compile.graph import Case, Graph, LoopNode, MemoryPlace
 from phipsi.compile.loops import LoopBuilder, array_of, length, pick
 from phipsi.compile.node import Node, TraceError, tracing
+from phipsi.compile.ops import OPS
 from phipsi.compile.trace import Tracer
 from phipsi.typing import Array
 
@@ -111,10 +112,11 @@ def reverse(
             result[number][element] = own if known is None else known + own
         elif op == "pick":
             gathered[args[0]].add(value, own)
-        elif op == "where":
-            condition, zero = values[args[0]], own.tracer.lift(0.0)
-            add(args[1], made(op, (condition, own, zero)))
-            add(args[2], made(op, (condition, zero, own)))
+        elif selects := OPS[op].selects:
+            condition, first, second = selects(*(values[a] for a in args))
+            zero = own.tracer.lift(0.0)
+            add(args[first], made("where", (condition, own, zero)))
+            add(args[second], made("where", (condition, zero, own)))
         else:
             for k, partial in terms(op, [values[a] for a in args], values[i]):
                 add(args[k], own * partial)

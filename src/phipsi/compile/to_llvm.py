@@ -22,7 +22,14 @@ from phipsi.typing import Array
 
 HEADER = 64
 """Bytes of the workspace before the first value. They hold the addresses of the tables of loops:
-first that of scalar code, then that of vector code, so that both can share a workspace."""
+first that of scalar code, then that of vector code, so that both can share a workspace; and
+then a word that ends long loops."""
+
+STOP = 16
+"""The position of that word. A loop ends before its next round if the word is not 0."""
+
+LONG = 1_000_000
+"""The number of operations from which a loop reads that word."""
 
 
 @dataclass(frozen=True)
@@ -226,6 +233,10 @@ class Scope:
         text.begin(latch)
         text.line(f"{following} = add i64 {i}, 1")
         done = text.make(f"icmp eq i64 {following}, {loop.count}")
+        if loop.operations >= LONG:
+            word = text.make(f"load volatile i64, ptr {text.at('%work', STOP)}, align 8")
+            stop = text.make(f"icmp ne i64 {word}, 0")
+            done = text.make(f"or i1 {done}, {stop}")
         text.line(f"br i1 {done}, label %{after}, label %{head}")
         text.begin(after)
 

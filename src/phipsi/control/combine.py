@@ -69,7 +69,8 @@ def on_path(controller: Program[..., Any]) -> Program[..., Any]:
     for name, p in controller.parameters.items():
         if name not in TARGETS[kind]:
             parameters[name] = replace(parameters.get(name, p), default=p.default)
-    return _made(control, f"{controller.name}_on_path", [controller], parameters)
+    made_by = (on_path, (controller,))
+    return _made(control, f"{controller.name}_on_path", [controller], parameters, made_by)
 
 
 @lru_cache(maxsize=64)
@@ -103,6 +104,9 @@ def assisted(controller: Program[..., Any], by: Program[..., Any]) -> Program[..
     >>> assisted(reaction_mode, thrusters).name
     'reaction_mode_with_thrusters'
     """
+    for part in (controller, by):
+        if not isinstance(part, Program):
+            raise TypeError(f"assisted: {part!r} is no program; decorate it with @pp.program")
     for name in ("active", "tau"):
         if name not in controller.parameters:
             raise TypeError(f"assisted: {controller.name} takes no {name!r}, so it takes no help")
@@ -124,7 +128,8 @@ def assisted(controller: Program[..., Any], by: Program[..., Any]) -> Program[..
         aid.pop("active", None)
         return {"tau": tau, **aid, **out}
 
-    return _made(control, f"{controller.name}_with_{by.name}", [by, controller], both)
+    made_by = (assisted, (controller, by))
+    return _made(control, f"{controller.name}_with_{by.name}", [by, controller], both, made_by)
 
 
 def _made(
@@ -132,10 +137,16 @@ def _made(
     name: str,
     parts: list[Program[..., Any]],
     parameters: Mapping[str, Parameter],
+    made_by: tuple[Callable[..., Any], tuple[Any, ...]],
 ) -> Program[..., Any]:
     """A program of that name and those parameters, with the documentation of its parts."""
     own = [replace(p, keyword_only=True, positional_only=False) for p in parameters.values()]
     doc = "\n\n".join(f"{p.name}: {inspect.getdoc(p)}" for p in parts)
     return Program(
-        function, [ROBOT, *own], name=name, doc=doc, content_key=identity((name, *parts))
+        function,
+        [ROBOT, *own],
+        name=name,
+        doc=doc,
+        content_key=identity((name, *parts)),
+        made_by=made_by,
     )

@@ -178,7 +178,12 @@ def composed(parts: tuple[Part, ...], names: tuple[tuple[str, ...], ...]) -> Pro
         return {"tau": tau, **memory, **signals}
 
     inputs = (Parameter(name, shape, keyword_only=True) for name, shape in shapes.items())
-    return Program(control, [ROBOT, *inputs], content_key=identity((parts, names)))
+    return Program(
+        control,
+        [ROBOT, *inputs],
+        content_key=identity((parts, names)),
+        made_by=(composed, (parts, names)),
+    )
 
 
 def composed_name(part: Part, name: str, alone: bool) -> str:

@@ -161,4 +161,10 @@ def check_gains(program: Program[..., Any], parameters: Mapping[str, Any]) -> No
         ...
     ValueError: pd_gravity: stiffness is -3.0, needs a positive number or one per freedom
     """
+    if not isinstance(program, Program):
+        raise TypeError(f"check_gains needs a controller first, got {type(program).__name__}")
+    if not isinstance(parameters, Mapping):
+        raise TypeError(
+            f"check_gains: parameters is a {type(parameters).__name__}, needs a mapping"
+        )
     program.check_rules(parameters)

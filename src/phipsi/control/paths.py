@@ -5,12 +5,13 @@ Plain functions: of numbers, of arrays of times, and of traced scalars inside pr
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from phipsi.compile import Traced, is_traced, on_device
+from phipsi.compile import Traced, as_operand, is_traced, on_device
 from phipsi.model import Robot
+from phipsi.model.robot import needs_robot
 from phipsi.spatial import rotation as rot
 from phipsi.typing import (
     Array,
@@ -61,9 +62,9 @@ def profile(t: ScalarLike, duration: ScalarLike) -> Progress:
 
     Velocity and acceleration are zero at both ends.
     """
-    if not is_traced(duration) and not np.all(np.asarray(duration) > 0.0):
+    t, duration = _numbers("t", t), _numbers("duration", duration)
+    if not is_traced(duration) and not np.all(duration > 0.0):
         raise ValueError(f"path: duration is {duration}, needs a positive number [s]")
-    t, duration = _numbers(t), _numbers(duration)
     u = np.minimum(np.maximum(t / duration, 0.0), 1.0)
     w = u * (1.0 - u)
     return Progress(
@@ -100,8 +101,8 @@ def quintic(t: ScalarLike, duration: ScalarLike, start: ArrayLike, goal: ArrayLi
     >>> float(q), float(v), float(a)
     (2.0, 3.75, 0.0)
     """
-    now, start = profile(t, duration), _array(start)
-    way = _array(goal) - start
+    now, start = profile(t, duration), _numbers("start", start)
+    way = _numbers("goal", goal) - start
     return PathPoint(
         start + _times(now.s, way), _times(now.rate, way), _times(now.acceleration, way)
     )
@@ -147,6 +148,7 @@ def joint_path(
            [ 0.5, -1. ],
            [ 1. , -2. ]])
     """
+    needs_robot("joint_path", robot)
     now, way = profile(t, duration), robot.difference(start, goal)
     q = robot.integrate(start, _times(now.s, way))
     return PathPoint(q, _times(now.rate, way), _times(now.acceleration, way))
@@ -202,20 +204,16 @@ def pose_path(
 
 def _pose(name: str, x: PoseLike) -> Pose:
     """A homogeneous transform as an object array of scalars."""
-    pose = rot.scalars(x).view(np.ndarray)
+    pose = np.array(as_operand(f"pose_path: {name}", x), dtype=object).view(np.ndarray)
     if pose.shape != (4, 4):
         raise ValueError(f"pose_path: {name} has shape {pose.shape}, needs (4, 4)")
     return pose
 
 
-def _numbers(x: ScalarLike) -> Scalar:
-    """x as an array; traced scalars and arrays on a device stay as they are."""
-    return cast(Array, x) if is_traced(x) or on_device(x) else np.asanyarray(x)
-
-
-def _array(x: ArrayLike) -> Array:
-    """x as an array of floats; what is traced stays as it is."""
-    return cast(Array, x) if is_traced(x) else np.asarray(x, float)
+def _numbers(name: str, x: ArrayLike) -> Array:
+    """x as an array of floats; traced numbers and arrays on a device stay as they are."""
+    given = as_operand(f"path: {name}", x)
+    return given if is_traced(given) or on_device(given) else given.astype(float)
 
 
 def _times(s: Scalar, x: Array) -> Array:

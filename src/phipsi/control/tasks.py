@@ -19,7 +19,7 @@ from phipsi.algorithms import (
     passive_forces,
 )
 from phipsi.algorithms.under_actuated import as_mask
-from phipsi.compile import where
+from phipsi.compile import as_operand, where
 from phipsi.control.gains import Gain
 from phipsi.model import Robot
 from phipsi.spatial import Pivot
@@ -59,7 +59,7 @@ TRACKING = {
 
 def arrays(*values: ArrayLike) -> tuple[Array, ...]:
     """The values as arrays; traced arrays stay as they are."""
-    return tuple(np.asanyarray(x) for x in values)
+    return tuple(np.asanyarray(as_operand("a controller: an argument", x)) for x in values)
 
 
 def rows_of(what: str, rows: Rows) -> slice:
@@ -93,9 +93,17 @@ def pose_error(pose: PoseLike, goal: PoseLike) -> SpatialVector:
     >>> pose_error(np.eye(4), goal).astype(float) + 0.0
     array([0. , 0. , 0. , 0.1, 0.2, 0.3])
     """
-    pose, goal = np.asanyarray(pose), np.asanyarray(goal)
+    pose, goal = (_pose(name, x) for name, x in (("pose", pose), ("goal", goal)))
     turn = rot.log(rot.quaternion_of(goal[:3, :3] @ pose[:3, :3].T))
     return np.concatenate([turn, goal[:3, 3] - pose[:3, 3]])
+
+
+def _pose(name: str, x: PoseLike) -> Array:
+    """A homogeneous transform as an array."""
+    pose = np.asanyarray(as_operand(f"pose_error: {name}", x))
+    if pose.shape != (4, 4):
+        raise ValueError(f"pose_error: {name} has shape {pose.shape}, needs (4, 4)")
+    return pose
 
 
 def turning(R: Array) -> SpatialMatrix:

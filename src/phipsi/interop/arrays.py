@@ -18,6 +18,8 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from phipsi.compile import ArraySpec, Dtype, Kernel, Structure, default_backend
+from phipsi.compile.signature import first
+from phipsi.forks import held_at_forks
 from phipsi.model import Robot
 from phipsi.programs import Program
 from phipsi.programs.arguments import frozen
@@ -33,8 +35,8 @@ CallKey = tuple[
 """Options, their types (for 1 == True), arrays with their shapes without the batch, number type."""
 
 _numbers = count()
-_lock = threading.RLock()
-"""Held while a kernel is made: one thread makes it, others wait."""
+_lock = held_at_forks(threading.RLock())
+"""Held while a kernel is looked up or added."""
 _flats: WeakValueDictionary[str, Flat] = WeakValueDictionary()
 bounds: WeakValueDictionary[str, Bound] = WeakValueDictionary()
 """The kernels and bound programs that exist, by the keys in traces of other libraries."""
@@ -57,7 +59,7 @@ class Flat:
 
     def __init__(self, kernel: Kernel[Any], origin: Origin | None = None) -> None:
         given, leaves = _leaves(kernel), kernel.results.leaves
-        results = Structure(leaves, tuple if len(leaves) > 1 else _first)
+        results = Structure(leaves, tuple if len(leaves) > 1 else first)
         parameters = tuple((leaf.name, leaf) for leaf in given)
         self.kernel = replace(kernel, parameters=parameters, results=results)
         self.origin = origin
@@ -77,7 +79,8 @@ class Flat:
     @staticmethod
     def known(flat: Flat) -> Flat:
         """The kernel with the same key that exists already, else this one."""
-        return _flats.setdefault(flat.key, flat)
+        with _lock:
+            return _flats.setdefault(flat.key, flat)
 
     @staticmethod
     def of(key: str) -> Flat:
@@ -125,13 +128,13 @@ class Flat:
         return self._derivative(tuple(wrt), forward=True)
 
     def _derivative(self, wrt: tuple[int, ...], forward: bool) -> Flat:
-        with _lock:
-            if (wrt, forward) not in self._derived:
-                make = self.kernel.pushforward if forward else self.kernel.pullback
-                kernel = make([self.names[i] for i in wrt])
-                found = Flat.known(Flat(kernel, Origin(self, wrt, forward)))
-                self._derived[wrt, forward] = found
-            return self._derived[wrt, forward]
+        found = self._derived.get((wrt, forward))
+        if found is None:
+            make = self.kernel.pushforward if forward else self.kernel.pullback
+            kernel = make([self.names[i] for i in wrt])
+            found = Flat.known(Flat(kernel, Origin(self, wrt, forward)))
+            self._derived[wrt, forward] = found
+        return found
 
     def transposed(self, linear: Sequence[int]) -> tuple[Flat, list[int]]:
         """The transpose of the kernel, which is linear in the inputs `linear`; and the numbers of
@@ -165,6 +168,15 @@ class Bound:
         self.packs: dict[str, Callable[[list[Any]], Any]] = {}
         """The functions that pack the results of kernels, by the keys of these."""
         self._flats: dict[CallKey, Flat] = {}
+
+    def __reduce__(self) -> tuple[type[Bound], tuple[object, ...]]:
+        return Bound, (self.program, self.robot, self.inputs, self.fixed)
+
+    def __copy__(self) -> Bound:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Bound:
+        return self
 
     def _check(self, names: Mapping[str, Any]) -> None:
         for name in names:
@@ -217,8 +229,7 @@ class Bound:
         cores = tuple((name, key, self._core(name, key, shape)) for name, key, shape in arrays)
         kinds: tuple[type, ...] = tuple(map(type, options.values()))
         how: CallKey = (tuple(options.items()), kinds, cores, dtype)
-        with _lock:
-            return self._flats.get(how) or self._made(how, options, cores, dtype)
+        return self._flats.get(how) or self._made(how, options, cores, dtype)
 
     def _made(
         self,
@@ -260,11 +271,6 @@ class Bound:
                 f"{self.program.name}: {key or name} has shape {tuple(shape)}, needs ({wanted})"
             )
         return tuple(core)
-
-
-def _first(parts: Sequence[Any]) -> Any:
-    """How a single result is packed."""
-    return parts[0]
 
 
 def _leaves(kernel: Kernel[Any]) -> list[ArraySpec]:

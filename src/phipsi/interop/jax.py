@@ -98,19 +98,21 @@ def function(
     >>> jax.grad(lambda q: energy(q).sum())(jax.numpy.zeros((5, 2))).shape
     (5, 2)
     """
-    bound = Bound(program, robot, inputs, fixed)
-
-    def call(*args: Any, **named: Any) -> Any:
-        options, arrays = bound.split(bound.arguments(args, named))
-        values = _alike(program.name, arrays, double=program.verified)
-        shapes = [(name, key, x.shape) for (name, key, _), x in zip(arrays, values, strict=True)]
-        dtype: Dtype = "float32" if values[0].dtype.name == "float32" else "float64"
-        flat = bound.flat(options, shapes, dtype)
-        flat.batch([x.shape for x in values])
-        return bound.packs[flat.key](list(_kernel.bind(*values, flat=flat)))
-
+    call: Any = partial(_call, Bound(program, robot, inputs, fixed))
     call.__name__, call.__doc__ = program.name, program.__doc__
     return call
+
+
+def _call(bound: Bound, *args: Any, **named: Any) -> Any:
+    """The function of a bound program."""
+    program = bound.program
+    options, arrays = bound.split(bound.arguments(args, named))
+    values = _alike(program.name, arrays, double=program.verified)
+    shapes = [(name, key, x.shape) for (name, key, _), x in zip(arrays, values, strict=True)]
+    dtype: Dtype = "float32" if values[0].dtype.name == "float32" else "float64"
+    flat = bound.flat(options, shapes, dtype)
+    flat.batch([x.shape for x in values])
+    return bound.packs[flat.key](list(_kernel.bind(*values, flat=flat)))
 
 
 def _alike(name: str, arrays: list[Leaf], double: bool) -> list[JaxArray]:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from phipsi.compile import as_numbers
 from phipsi.model import Hinge, ModelError, Robot
 from phipsi.model.hinges import HingeKind
 from phipsi.typing import Array, ArrayLike
@@ -63,7 +64,7 @@ def check_names(robot: Robot, names: Sequence[str]) -> None:
 
 def vector(name: str, x: ArrayLike, size: int) -> Array:
     """x as an array of floating-point numbers, (…, size); `name` is the argument in the error."""
-    array = np.asarray(x)
+    array = as_numbers(name, x)
     if array.ndim == 0 or array.shape[-1] != size:
         raise ValueError(f"{name} has shape {array.shape}, but needs (..., {size})")
     return array.astype(np.promote_types(array.dtype, np.float32), copy=False)

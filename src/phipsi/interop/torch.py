@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Sequence
+from functools import partial
 from math import prod
 from typing import Any, Protocol, cast
 
@@ -116,26 +117,28 @@ def function(
     >>> q.grad.shape
     torch.Size([5, 2])
     """
-    bound = Bound(program, robot, inputs, fixed)
-
-    def call(*args: Any, **named: Any) -> Any:
-        options, arrays = bound.split(bound.arguments(args, named))
-        tensors = _alike(program.name, arrays, double=program.verified)
-        dtype: Dtype = "float32" if tensors[0].dtype == torch.float32 else "float64"
-        names = tuple((name, key) for name, key, _ in arrays)
-        ranks = _ranks(bound.key, names)
-        shapes = tuple(
-            tuple(
-                len(range(n)) for n in (x.shape[-r:] if r else ())
-            )  # numbers, also where torch.compile has symbols
-            for x, r in zip(tensors, ranks, strict=True)
-        )
-        how = (tuple(options.items()), names, shapes, dtype)
-        kernel = _planned(bound.key, how, torch.compiler.is_compiling())
-        return bound.packs[kernel](list(_called(kernel, tensors)))
-
+    call: Any = partial(_call, Bound(program, robot, inputs, fixed))
     call.__name__, call.__doc__ = program.name, program.__doc__
     return call
+
+
+def _call(bound: Bound, *args: Any, **named: Any) -> Any:
+    """The function of a bound program."""
+    program = bound.program
+    options, arrays = bound.split(bound.arguments(args, named))
+    tensors = _alike(program.name, arrays, double=program.verified)
+    dtype: Dtype = "float32" if tensors[0].dtype == torch.float32 else "float64"
+    names = tuple((name, key) for name, key, _ in arrays)
+    ranks = _ranks(bound.key, names)
+    shapes = tuple(
+        tuple(
+            len(range(n)) for n in (x.shape[-r:] if r else ())
+        )  # numbers, also where torch.compile has symbols
+        for x, r in zip(tensors, ranks, strict=True)
+    )
+    how = (tuple(options.items()), names, shapes, dtype)
+    kernel = _planned(bound.key, how, torch.compiler.is_compiling())
+    return bound.packs[kernel](list(_called(kernel, tensors)))
 
 
 def _alike(name: str, arrays: list[Leaf], double: bool) -> list[Tensor]:

@@ -16,12 +16,14 @@ from phipsi.model.description import RobotDescription
 from phipsi.model.parts import Hinge
 from phipsi.spatial.rotation import Scalars
 from phipsi.typing import (
+    MAX_AXES,
     Array,
     ArrayLike,
     Configuration,
     ConfigurationLike,
     JointVector,
     JointVectorLike,
+    is_masked,
 )
 
 HingeFunction = Callable[[Hinge, Scalars, Scalars], Scalars]
@@ -126,14 +128,34 @@ def _each(
 
 def _coordinates(robot: RobotDescription, name: str, values: ArrayLike, size: int) -> Array:
     """The values as an array of floats or traced numbers, whose last axis has this size."""
-    array = np.asanyarray(values)
-    if array.dtype != object:
+    try:
+        array = np.asanyarray(values)
+    except ValueError:
+        raise ValueError(f"{name} is a ragged sequence, needs an array of numbers") from None
+    if array.ndim > MAX_AXES:
+        raise ValueError(f"{name} has {array.ndim} axes, needs at most {MAX_AXES}")
+    objects = array.dtype == object
+    if objects and all(isinstance(x, (int, float)) for x in array.flat):
+        try:
+            array, objects = array.astype(float), False
+        except OverflowError:
+            raise ValueError(f"{name} has a number larger than 1.8e308") from None
+    if is_masked(values):
+        raise ValueError(f"{name} has masked elements, needs numbers: fill them by .filled(…)")
+    if array.dtype.kind not in "fiubO" or (objects and not all(map(_is_real, array.flat))):
+        raise TypeError(f"{name} has dtype {array.dtype}, needs real numbers")
+    if not objects:
         array = array.astype(np.promote_types(array.dtype, np.float32), copy=False)
     if array.ndim == 0 or array.shape[-1] != size:
         raise ValueError(
             f"{name} has shape {array.shape}, but robot {robot.name!r} needs (..., {size})"
         )
     return array
+
+
+def _is_real(x: object) -> bool:
+    """Whether an element of an object array can be a number, traced ones included."""
+    return hasattr(x, "__float__") and not isinstance(x, np.ndarray)
 
 
 def _split(x: Array) -> Array:

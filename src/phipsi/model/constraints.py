@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from functools import cached_property
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, TypeAlias, cast
 
 import numpy as np
 
+from phipsi.cached import cached_property
 from phipsi.model import validate
 from phipsi.model.errors import ModelError
 from phipsi.model.hinges import KINDS, HingeKind, HingeName

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from types import MappingProxyType
 from typing import Annotated, Literal, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
+from phipsi.cached import cached_property
 from phipsi.conventions import GRAVITY, WORLD
 from phipsi.model.errors import ModelError
 from phipsi.model.names import meant

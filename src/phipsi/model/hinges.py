@@ -74,6 +74,9 @@ class HingeKind:
     projection: Callable[[HingeGeometry, Transform], Transform] | None = None
     """The pose of the hinge nearest to a relative pose, where it takes no coordinates."""
 
+    def __reduce__(self) -> tuple[Callable[[str], HingeKind], tuple[str]]:
+        return _named, (self.name,)
+
     def near(self, h: HingeGeometry, pose: Transform) -> Transform:
         """The pose of the hinge nearest to a relative pose: that of its coordinates."""
         if self.projection is not None:
@@ -396,3 +399,8 @@ REVERSED: dict[str, HingeKind] = {
 }
 """The kinds, by name, of hinges that `rebase` reversed and whose numbers belong to their own q and
 v, such as unequal armatures."""
+
+
+def _named(name: str) -> HingeKind:
+    """The row of a table; pickles call this."""
+    return {**KINDS, **REVERSED}[name]

@@ -11,7 +11,7 @@ from phipsi.model import mjcf, untrusted, urdf
 from phipsi.model.errors import ModelError
 from phipsi.model.files import write
 from phipsi.model.json import to_json
-from phipsi.model.robot import Robot, from_json
+from phipsi.model.robot import Robot, from_json, needs_robot
 
 Format = Literal["urdf", "mjcf", "json"]
 """A file format of robots."""
@@ -109,6 +109,7 @@ def save(robot: Robot, path: str | os.PathLike[str]) -> None:
     ...     pp.load(file) == robot
     True
     """
+    needs_robot("save", robot)
     write(path, to_json(robot).encode())
 
 

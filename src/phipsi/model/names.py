@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+from phipsi.model.untrusted import quoted
+
 
 def meant(name: object, known: Iterable[str]) -> str:
     """The question "did you mean 'tool'? ", or "" if no known name is similar.
@@ -13,4 +15,4 @@ def meant(name: object, known: Iterable[str]) -> str:
     "did you mean 'tool'? "
     """
     near = difflib.get_close_matches(str(name), list(known), n=1)
-    return f"did you mean {near[0]!r}? " if near else ""
+    return f"did you mean {quoted(near[0])}? " if near else ""

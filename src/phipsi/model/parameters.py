@@ -30,6 +30,8 @@ _OF_HINGE = ("armature", "damping", "stiffness", "friction")
 def get(robot: RobotDescription, name: str) -> Annotated[Array, "n"]:
     """The value of a parameter."""
     value: Array
+    if not isinstance(name, str):
+        raise ModelError(f"robot {robot.name!r} has no parameter {name!r}: it is no name")
     what, _, target = name.partition(":")
     if name == "gravity":
         value = robot.gravity

@@ -9,11 +9,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Annotated
 
 import numpy as np
 
+from phipsi.cached import cached_property
 from phipsi.conventions import GRAVITY
 from phipsi.model import configurations, edit, parameters
 from phipsi.model.builder import RobotBuilder
@@ -403,6 +403,12 @@ class Robot(RobotDescription):
     def __reduce__(self) -> tuple[Callable[[str], Robot], tuple[str]]:
         return from_json, (to_json(self),)
 
+    def __copy__(self) -> Robot:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Robot:
+        return self
+
     def __repr__(self) -> str:
         bodies = "body" if self.nb == 1 else "bodies"
         return f"<Robot {self.name!r}: {self.nb} {bodies}, nq={self.nq}, nv={self.nv}>"
@@ -506,3 +512,9 @@ def combine(robots: Mapping[str, Robot] | Sequence[Robot], *, name: str = "world
     for prefix, robot in members:
         builder.add(robot, prefix=prefix)
     return builder.build()
+
+
+def needs_robot(what: str, robot: object) -> None:
+    """Raise a TypeError if the first argument of the function `what` is no robot."""
+    if not isinstance(robot, Robot):
+        raise TypeError(f"{what} needs a Robot first, got {type(robot).__name__}")

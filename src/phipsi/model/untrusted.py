@@ -27,7 +27,10 @@ MAX_NAME = 1_000
 
 def quoted(value: object, width: int = 60) -> str:
     """The value as it is shown in a message: one line of at most `width` characters."""
-    shown = repr(value[:width] if isinstance(value, str | bytes) else value)
+    try:
+        shown = " ".join(repr(value[:width] if isinstance(value, str | bytes) else value).split())
+    except (ValueError, RecursionError):  # a whole number with more digits than Python writes
+        shown = f"a {type(value).__name__}"
     cut = isinstance(value, str | bytes) and len(value) > width
     return shown if len(shown) <= width and not cut else shown[: width - 3] + "..."
 

@@ -93,6 +93,8 @@ class Equation:
         ValueError
             If the equation is not linear in x, or the factor of x is not square.
         """
+        if not isinstance(x, Expression):
+            raise TypeError(f"{self} is solved for a symbol, not for a {type(x).__name__}")
         whole = self.right - self.left
         for known in DEFINED:
             ((y, definition),) = known.items()

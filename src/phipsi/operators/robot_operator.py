@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from phipsi.compile import Kernel
+from phipsi.cached import cached_property
+from phipsi.compile import Kernel, as_operand
 from phipsi.model import Robot
 from phipsi.operators.algebra.expression import Expression
 from phipsi.operators.algebra.linear_operator import LinearOperator
@@ -123,7 +123,7 @@ class RobotOperator(LinearOperator):
         return np.swapaxes(found.reshape(*batch, columns, rows), -1, -2)
 
     def __matmul__(self, x: ArrayLike) -> Array:
-        vector = np.asarray(x)
+        vector = np.asarray(as_operand(f"{self.expression}: x", x))
         core = self.input_shape
         batch = vector.shape[: vector.ndim - len(core)]
         if vector.shape[vector.ndim - len(core) :] != core:
@@ -227,7 +227,12 @@ def _state(
     x: Expression, robot: Robot, q: ConfigurationLike, v: JointVectorLike | None
 ) -> tuple[Configuration, JointVector | None]:
     """Copies of q and v as arrays, or a `ValueError` if their last axes do not fit the robot."""
-    own, rates = np.array(q), None if v is None else np.array(v)
+    given = {"q": q, "v": v}
+    own, rates = (
+        None if y is None else np.array(as_operand(f"{x}: {name}", y)) for name, y in given.items()
+    )
+    if own is None:
+        raise TypeError(f"{x}: q is None, needs a configuration")
     if own.shape[-1:] != (robot.nq,):
         raise ValueError(f"{x}: q has shape {own.shape}, robot {robot.name!r} has nq = {robot.nq}")
     if rates is not None and rates.shape[-1:] != (robot.nv,):

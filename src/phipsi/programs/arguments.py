@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeGuard
 
 import numpy as np
 
 from phipsi.compile import Dtype, as_device_array, as_numbers, is_traced, on_device
 from phipsi.typing import Array
-
-Pack = Callable[[Sequence[Any]], Any]
-"""Builds a result from its arrays, given in order."""
 
 
 def is_mapping(value: object) -> TypeGuard[Mapping[str, Any]]:
@@ -80,41 +77,3 @@ def common_dtype(values: Iterable[Any]) -> Dtype:
     if floats and all(dtype == np.float32 for dtype in floats):
         return "float32"
     return "longdouble" if np.dtype(np.longdouble) in floats - {np.dtype(float)} else "float64"
-
-
-def first(parts: Sequence[Any]) -> Any:
-    """The `Pack` of a result that is one array."""
-    return parts[0]
-
-
-def flatten(result: Any, name: str) -> tuple[list[tuple[str, Any]], Pack]:
-    """The named arrays in a result, and the function that packs such arrays again. A result is an
-    array, or a tuple, named tuple or dict of results."""
-    if result is None:
-        raise TypeError(f"program {name} returned nothing; return an array")
-    if is_mapping(result):
-        keys, parts = list(result), list(result.values())
-        names = [str(key) for key in keys]
-
-        def build(xs: Sequence[Any]) -> Any:
-            return dict(zip(keys, xs, strict=True))
-
-    elif is_sequence(result) and isinstance(result, tuple):
-        kind: Callable[..., Any] = type(result)
-        parts, fields = list(result), getattr(result, "_fields", None)
-        names = list(fields or [f"{name}[{i}]" for i in range(len(parts))])
-
-        def build(xs: Sequence[Any]) -> Any:
-            return kind(*xs) if fields else tuple(xs)
-
-    else:
-        return [(name, result)], first
-    flat = [flatten(part, part_name) for part, part_name in zip(parts, names, strict=True)]
-    if all(inner is first for _, inner in flat):
-        return [array for (array,), _ in flat], build
-
-    def pack(xs: Sequence[Any]) -> Any:
-        remaining = iter(xs)
-        return build([inner([next(remaining) for _ in arrays]) for arrays, inner in flat])
-
-    return [array for arrays, _ in flat for array in arrays], pack

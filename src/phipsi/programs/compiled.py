@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import functools
+import sys
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from pickle import PicklingError
 from typing import Any, Generic, ParamSpec, TypeVar
 
 from phipsi.compile import (
@@ -15,10 +17,11 @@ from phipsi.compile import (
     as_device_array,
     as_host_array,
     current,
+    flatten,
     on_device,
 )
 from phipsi.model import Robot
-from phipsi.programs.arguments import common_dtype, flatten, is_mapping
+from phipsi.programs.arguments import common_dtype, is_mapping
 from phipsi.programs.parameters import Parameter
 from phipsi.programs.request import robot_inputs
 from phipsi.programs.shortcut import ArgumentPositions, Shortcuts
@@ -47,6 +50,7 @@ class CompiledFunction(TracedFunction, Generic[P, R]):
         joint_space: bool = False,
         content_key: str | None = None,
         verify: Verify | None = None,
+        made_by: tuple[Callable[..., Any], tuple[Any, ...]] | None = None,
     ) -> None:
         functools.update_wrapper(self, function)
         super().__init__(
@@ -54,12 +58,34 @@ class CompiledFunction(TracedFunction, Generic[P, R]):
             name=name, doc=doc, joint_space=joint_space, content_key=content_key,
         )  # fmt: skip
         self.verify = verify
+        self._made_by = made_by
         self._has_rules = any(p.rule is not None for p in self.parameters.values())
         self.verified = self._has_rules or verify is not None
         """Whether calls are checked, by `verify` or by rules of the parameters."""
         self._kernels: OrderedDict[Any, Kernel[Any]] = OrderedDict()
         positions = ArgumentPositions.of([self.robot_parameter, *self.parameters.values()])
         self._shortcuts = Shortcuts(self._general, positions)
+
+    def __reduce__(self) -> str | tuple[Callable[..., Any], tuple[Any, ...]]:
+        """How it was made, or its name in its module: pickles hold no code."""
+        if self._made_by is not None:
+            return self._made_by
+        for name in (getattr(self, "__qualname__", ""), self.__name__):
+            place: Any = sys.modules.get(self.__module__)
+            for part in name.split("."):
+                place = getattr(place, part, None)
+            if place is self:
+                return name
+        raise PicklingError(
+            f"the program {self.name} cannot be pickled, for the module {self.__module__} has none "
+            "of that name: define it there, not within a function"
+        )
+
+    def __copy__(self) -> CompiledFunction[P, R]:
+        return self
+
+    def __deepcopy__(self, memo: object) -> CompiledFunction[P, R]:
+        return self
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run the program on arrays; the function's own docstring describes the arguments."""
@@ -73,6 +99,18 @@ class CompiledFunction(TracedFunction, Generic[P, R]):
         robot, arguments = self.bind(args, kwargs)
         if current() is not None:
             return self.inlined(robot, arguments)
+        kernel, values = self._found(robot, arguments)
+        result = kernel.run(values)
+        self._shortcuts.learn(kernel, args, kwargs)
+        return result
+
+    def operations(self, *args: P.args, **kwargs: P.kwargs) -> int:
+        """How many scalar operations the call with these arguments takes for one row."""
+        robot, arguments = self.bind(args, kwargs)
+        return self._found(robot, arguments)[0].code.operations
+
+    def _found(self, robot: Robot, arguments: dict[str, Any]) -> tuple[Kernel[Any], list[Any]]:
+        """The kernel for a robot and arguments, made if there is none yet, and its inputs."""
         options, specs, values = self.sort(robot, arguments)
         dtype = common_dtype(x for value in arguments.values() for x in _members(value))
         if self.verified and dtype == "float32":
@@ -88,9 +126,7 @@ class CompiledFunction(TracedFunction, Generic[P, R]):
         else:
             with suppress(KeyError):  # another thread may have dropped it
                 self._kernels.move_to_end(key)
-        result = kernel.run(values)
-        self._shortcuts.learn(kernel, args, kwargs)
-        return result
+        return kernel, values
 
     def _verified(self, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The checked result. Arrays on a CUDA device are copied to the host for the check."""

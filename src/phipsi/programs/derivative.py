@@ -9,11 +9,12 @@ from typing import Any, Literal, TypeVar, get_args
 
 import numpy as np
 
-from phipsi.compile import Builder, Node, Tracer, lift, repeat, tracing
+from phipsi.compile import Builder, Node, Tracer, flatten, lift, repeat, tracing
 from phipsi.compile.forward_mode import Tangent, forward, has_loops, tracer_in_progress
 from phipsi.compile.reverse_mode import reverse
+from phipsi.compile.signature import Pack, first
 from phipsi.model import Robot
-from phipsi.programs.arguments import Pack, first, flatten, is_mapping
+from phipsi.programs.arguments import is_mapping
 from phipsi.programs.compiled import CompiledFunction
 from phipsi.programs.traced import TracedFunction
 from phipsi.typing import Array, ArrayLike

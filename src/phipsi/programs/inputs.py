@@ -11,6 +11,7 @@ import numpy as np
 
 from phipsi.compile import ArraySpec
 from phipsi.model import Robot
+from phipsi.model.robot import needs_robot
 from phipsi.programs.arguments import (
     are_names,
     as_array,
@@ -56,8 +57,9 @@ class Inputs:
         self, args: tuple[Any, ...], kwargs: Mapping[str, Any]
     ) -> tuple[Robot, dict[str, Any]]:
         """The robot and the other arguments of a call by name, defaults included."""
-        if args and not isinstance(args[0], Robot):
-            raise TypeError(f"{self.name} needs a Robot first, got {type(args[0]).__name__}")
+        first = args[0] if args else kwargs.get(self.robot_parameter.name, EMPTY)
+        if first is not EMPTY:
+            needs_robot(self.name, first)
         try:
             bound = self.__signature__.bind(*args, **kwargs)
         except TypeError as error:
@@ -83,6 +85,14 @@ class Inputs:
             return False
         return not is_dynamic(value)
 
+    def check_mapping(self, name: str, value: Mapping[Any, Any]) -> None:
+        """Raise TypeError if a parameter takes no mapping, or the keys are no names."""
+        if not self.parameters[name].mapping:
+            raise TypeError(f"{self.name}: {name} is a mapping, needs an array of numbers")
+        for key in value:
+            if not isinstance(key, str):
+                raise TypeError(f"{self.name}: {name} has the key {key!r}, needs names")
+
     def is_mask(self, name: str) -> bool:
         """Whether a parameter is a mask of truth values."""
         return self.parameters[name].kind == "mask"
@@ -102,11 +112,15 @@ class Inputs:
         for name, value in arguments.items():
             if self.is_option(name, value):
                 value = frozen(value)
-                if not isinstance(value, Hashable):
-                    kind = type(value).__name__
-                    raise TypeError(f"{self.name}: the option {name} is a {kind}, needs a constant")
+                try:
+                    hash(value)
+                except TypeError as error:
+                    raise TypeError(
+                        f"{self.name}: the option {name} needs a constant ({error})"
+                    ) from None
                 options.append((name, value))
             elif is_mapping(value) and not self.is_mask(name):
+                self.check_mapping(name, value)
                 arrays = {k: as_array(f"{self.name}: {name}[{k!r}]", v) for k, v in value.items()}
                 specs.append((name, tuple(ArraySpec(k, a.shape[-1:]) for k, a in arrays.items())))
                 values.extend(arrays.values())
@@ -120,6 +134,7 @@ class Inputs:
     def example(self, robot: Robot, arguments: dict[str, Any]) -> tuple[dict[str, Any], InputSpecs]:
         """The options and the array specifications for arguments of which only the shapes count.
         Parameters with a default that are not named are options with that value."""
+        needs_robot(self.name, robot)
         unknown = set(arguments) - set(self.parameters)
         if unknown:
             known = ", ".join(self.parameters)
@@ -140,6 +155,7 @@ class Inputs:
             elif name not in arguments or self.is_option(name, value):
                 options[name] = frozen(value)
             elif is_mapping(value):
+                self.check_mapping(name, value)
                 specs.append((name, tuple(ArraySpec(k, np.shape(v)) for k, v in value.items())))
             else:
                 if parameter.kind == "mask":

@@ -6,10 +6,11 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, get_args, get_origin
+from types import UnionType
+from typing import Any, Literal, Protocol, Union, get_args, get_origin
 
-import numpy as np
-
+from phipsi.compile import as_numbers
+from phipsi.model.untrusted import quoted
 from phipsi.typing import Array, Shape, axes, metadata
 
 Kind = Literal["array", "mask", "option"]
@@ -67,6 +68,8 @@ class Parameter:
     keyword_only: bool = False
     positional_only: bool = False
     annotation: Any = EMPTY
+    mapping: bool = True
+    """Whether an array may be given as a mapping of names to numbers."""
 
     @property
     def required(self) -> bool:
@@ -105,6 +108,8 @@ def parameters_of(
 ) -> list[Parameter]:
     """The parameters of a function f(robot, *arrays, **options), the robot among them; `shapes`,
     `static` and `masks` as in `program`."""
+    if not inspect.isfunction(inspect.unwrap(function)):
+        raise TypeError(f"program needs a function of a robot, got a {type(function).__name__}")
     name, hints = function.__name__, type_hints(function)
     found = list(inspect.signature(function).parameters.values())
     if not found:
@@ -127,6 +132,7 @@ def parameters_of(
             keyword_only=p.kind is p.KEYWORD_ONLY,
             positional_only=p.kind is p.POSITIONAL_ONLY,
             annotation=p.annotation,
+            mapping=_takes_mapping(p.name, known.get(p.name), hint),
         )
 
     return [described(p) for p in found]
@@ -165,14 +171,23 @@ def _declared(program: str, name: str, hint: Any) -> dict[str, Shape]:
     return {} if unknown or axes(hint) is None else {name: shape}
 
 
+def _takes_mapping(name: str, shape: Shape | None, hint: Any) -> bool:
+    """Whether a parameter may be a mapping: forces on bodies, a type that says so, or no shape."""
+    members = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+    told = any(get_origin(x) in (Mapping, dict) or x in (Mapping, dict) for x in members)
+    return shape is None or told or name == "external"
+
+
 def _allowed(rule: ValueRule, value: Any) -> bool:
     try:
-        return rule.allows(np.asarray(value, float))
+        return rule.allows(as_numbers("", value).astype(float))
     except (TypeError, ValueError):
         return False
 
 
 def _told(value: Any) -> str:
-    if np.ndim(value) > 1:
-        return f"of shape {np.shape(value)} is none"
-    return f"is {value!r}" if isinstance(value, str) else f"is {np.asarray(value).tolist()}"
+    try:
+        array = as_numbers("", value)
+    except (TypeError, ValueError):
+        return f"is {quoted(value)}"
+    return f"of shape {array.shape} is none" if array.ndim > 1 else f"is {array.tolist()}"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, ParamSpec, Protocol, TypeVar, ov
 
 from phipsi.compile import BACKENDS, ArraySpec, Dtype
 from phipsi.model import Robot
+from phipsi.programs.arguments import frozen
 from phipsi.programs.compiled import CompiledFunction, Verify
 from phipsi.programs.inputs import InputSpecs
 from phipsi.programs.parameters import Parameter, parameters_of
@@ -56,6 +57,9 @@ class Program(CompiledFunction[P, R]):
     content_key
         A text that identifies what the function computes: its traces are stored in the disk cache
         under it. Without it they are not stored.
+    made_by
+        A function and its arguments that make the program again, which pickles store. Without it
+        they store the program's name, and the module must have it.
     """
 
     def __init__(
@@ -69,10 +73,11 @@ class Program(CompiledFunction[P, R]):
         equation: OperatorEquation | None = None,
         verify: Verify | None = None,
         content_key: str | None = None,
+        made_by: tuple[Callable[..., Any], tuple[Any, ...]] | None = None,
     ) -> None:
         super().__init__(
-            function, parameters, name=name, doc=doc,
-            joint_space=joint_space, verify=verify, content_key=content_key,
+            function, parameters, name=name, doc=doc, joint_space=joint_space, verify=verify,
+            content_key=content_key, made_by=made_by,
         )  # fmt: skip
         self.equation = equation
         """The operator expression that the program computes, if there is one."""
@@ -120,7 +125,10 @@ class Program(CompiledFunction[P, R]):
         """
         from phipsi.programs.derivative import derived
 
-        return derived(self, wrt, of, mode, Program)
+        def make(*args: Any, **named: Any) -> Program[P, Any]:
+            return Program(*args, **named, made_by=(_derivative, (self, frozen(wrt), of, mode)))
+
+        return derived(self, wrt, of, mode, make)
 
     def symbolic(
         self,
@@ -275,6 +283,13 @@ class Program(CompiledFunction[P, R]):
 
     def __repr__(self) -> str:
         return f"<program {self.usage}>"
+
+
+def _derivative(
+    program: Program[..., Any], wrt: str | Sequence[str], of: str | None, mode: Mode | None
+) -> Program[..., Any]:
+    """The derivative of a program; pickles call this."""
+    return program.derivative(wrt, of, mode)
 
 
 def _flattened(specs: InputSpecs) -> list[ArraySpec]:

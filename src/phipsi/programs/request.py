@@ -13,14 +13,13 @@ import json
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache as once
 from math import prod
-from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
 
 import numpy as np
 
+from phipsi import sources
 from phipsi.compile import (
     ArraySpec,
     BackendName,
@@ -33,13 +32,14 @@ from phipsi.compile import (
     backend_named,
     cache,
     default_backend,
+    flatten,
     lift,
     tracing,
 )
 from phipsi.compile.node import TraceTooLarge
 from phipsi.compile.stored_graph import from_values, to_values
 from phipsi.model import Robot
-from phipsi.programs.arguments import flatten, is_mapping, is_sequence
+from phipsi.programs.arguments import is_mapping, is_sequence
 from phipsi.programs.identity import identity
 from phipsi.programs.inputs import InputSpecs
 from phipsi.sweeps.lowering import unrolling
@@ -191,7 +191,7 @@ class Request:
             return None
         how = (options, self.specs, self.extra, self.unroll, self.joint_space)
         what = (self.content_key, self.robot.key, how)
-        return hashlib.sha256(_sources() + repr(what).encode()).hexdigest()
+        return hashlib.sha256(sources.digest() + repr(what).encode()).hexdigest()
 
 
 _graphs: WeakValueDictionary[str, Graph] = WeakValueDictionary()
@@ -224,12 +224,3 @@ def without_collections() -> Generator[None, None, None]:
     finally:
         if enabled:
             gc.enable()
-
-
-@once
-def _sources() -> bytes:
-    """A digest of the source of phipsi."""
-    digest = hashlib.sha256()
-    for path in sorted(Path(__file__).parents[1].rglob("*.py")):
-        digest.update(path.read_bytes())
-    return digest.digest()

@@ -182,8 +182,8 @@ def _given(robot: Robot, name: str, values: Any) -> list[Any]:
 
 def _named(robot: Robot, name: str) -> list[Any]:
     """A symbol for each number that is not zero, and 0 for the others."""
-    what, _, target = name.partition(":")
     value = robot.parameter(name)
+    what, _, target = name.partition(":")
     if what == "gravity":
         return _vector("g", "", value)
     if what == "inertia":

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from phipsi.compile import ArraySpec, Graph, is_traced, lift
+from phipsi.compile import ArraySpec, Graph, flatten, is_traced, lift
 from phipsi.model import Robot
-from phipsi.programs.arguments import as_truths, flatten, is_mapping
+from phipsi.programs.arguments import as_truths, is_mapping
 from phipsi.programs.inputs import Inputs, InputSpecs, Options
 from phipsi.programs.parameters import EMPTY, Parameter, type_hints
 from phipsi.programs.request import Request

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from phipsi.algorithms import frame_pose
+from phipsi.cached import cached_property
 from phipsi.control import check_gains
 from phipsi.control.composition import PATH_PARAMETERS, Part, PathKind, path_kind
 from phipsi.model import Closure, Grasp, Robot
+from phipsi.model.untrusted import quoted
 from phipsi.programs import Program
 from phipsi.scenarios.laws import LAWS
 from phipsi.scenarios.pose_spec import HINGES, RelativePoseSpec
@@ -108,7 +109,7 @@ class ControllerSpec:
             found = [name for name in hinges if fnmatchcase(name, pattern)]
             if not found:
                 raise (self.at / "drives" / k).wrong(
-                    f"is {pattern!r}, which fits no hinge; {hint(pattern, hinges)}"
+                    f"is {quoted(pattern)}, which fits no hinge; {hint(pattern, hinges)}"
                 )
             mask |= self.robot.mask(*found)
         return tuple(mask.tolist())
@@ -123,7 +124,7 @@ class ControllerSpec:
             raise path.where.wrong(f"has no use: {self.table.law} has no target that could move")
         if path.kind not in (None, kind):
             raise (path.where / "kind").wrong(
-                f"is {path.kind!r}, but {self.table.law} needs {kind!r}"
+                f"is {quoted(path.kind)}, but {self.table.law} needs {kind!r}"
             )
         if path.goal is None and path.goal_deg is None:
             raise (path.where / "goal").wrong("is missing")
@@ -232,11 +233,11 @@ def controller_specs(
     found: list[ControllerSpec] = []
     for table in tables:
         if table.law not in known:
-            raise (table.where / "law").wrong(f"is {table.law!r}; {hint(table.law, known)}")
+            raise (table.where / "law").wrong(f"is {quoted(table.law)}; {hint(table.law, known)}")
         spec = ControllerSpec(table, known[table.law], robot, filled)
         if any(other.part.name == spec.part.name for other in found):
             raise (table.where / "name").wrong(
-                f"is {spec.part.name!r} again; give each controller its own name"
+                f"is {quoted(spec.part.name)} again; give each controller its own name"
             )
         found.append(spec)
     return tuple(found)

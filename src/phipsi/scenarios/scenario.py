@@ -5,15 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from phipsi.cached import cached_property
 from phipsi.control.composition import composed, composed_name
 from phipsi.model import Closure, ModelError, Robot, untrusted
+from phipsi.model.untrusted import quoted
 from phipsi.programs import Program
 from phipsi.scenarios.controller_spec import ControllerSpec, controller_specs
 from phipsi.scenarios.schema import (
@@ -117,7 +118,7 @@ def load(
         shipped = FILES / f"{source}.toml"
         return Scenario.of(shipped.read_bytes(), str(source), Path(), laws)
     if not there:
-        shown = untrusted.quoted(str(source), 200)
+        shown = quoted(str(source), 200)
         raise ScenarioNotFoundError(
             f"there is no file and no scenario {shown}; {hint(str(source), SCENARIOS)}"
         )
@@ -127,7 +128,7 @@ def load(
         raise ScenarioNotFoundError(str(error)) from None
     except (ModelError, OSError) as error:
         raise ScenarioError(str(error)) from None
-    shown = path.name if path.name.isprintable() else untrusted.quoted(path.name, 200)
+    shown = path.name if path.name.isprintable() else quoted(path.name, 200)
     return Scenario.of(content, shown, path.parent, laws)
 
 
@@ -374,7 +375,7 @@ class Scenario:
             raise (event.where / "controller").wrong(f"is missing; {hint('', known)}")
         name = event.controller or next(iter(known))
         if name not in known:
-            raise (event.where / "controller").wrong(f"is {name!r}; {hint(name, known)}")
+            raise (event.where / "controller").wrong(f"is {quoted(name)}; {hint(name, known)}")
         return known[name]
 
     def _released(self, event: ReleaseTable) -> list[Closure]:
@@ -385,7 +386,7 @@ class Scenario:
         for k, name in enumerate(event.closures):
             if name not in known:
                 at = event.where / "closures" / k
-                raise at.wrong(f"is {name!r}, where nothing is closed; {hint(name, known)}")
+                raise at.wrong(f"is {quoted(name)}, where nothing is closed; {hint(name, known)}")
         return [known[name] for name in event.closures]
 
     # ---- events --------------------------------------------------------------------------------

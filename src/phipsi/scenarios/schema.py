@@ -242,6 +242,7 @@ class Simulation(Table):
     actuators: Annotated[bool, flag] = SimulationOptions.actuators
     stabilisation: Annotated[float, number(0, unit="1/s")] = float(SimulationOptions.stabilisation)
     springs: Annotated[tuple[Spring, ...], many(spring)] = ()
+    verify: Annotated[bool, flag] = SimulationOptions.verify
     external: Annotated[dict[str, Vector] | None, named(numbers(6), 100)] = None
 
     def options(self, closures: tuple[Closure, ...]) -> SimulationOptions:

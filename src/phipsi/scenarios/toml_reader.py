@@ -31,6 +31,8 @@ MAX_WORK = 2_000_000
 """The most characters that are parsed to find the lines of keys."""
 LARGEST = 1e100
 """The largest absolute value of a number."""
+SHOWN, SHOWN_KEY = 40, 200
+"""The most characters of a name, and of a key with all tables around it, in a message."""
 
 if TYPE_CHECKING:
     TomlValue: TypeAlias = (
@@ -81,9 +83,8 @@ class At:
             if isinstance(step, int):
                 shown += f"[{step}]"
             else:
-                bare = step.replace("_", "").replace("-", "").isalnum() and step.isascii()
-                shown += "." * bool(shown) + (step if bare else quoted(step))
-        return shown
+                shown += "." * bool(shown) + _shown(step)
+        return shown if len(shown) <= SHOWN_KEY else f"{shown[: SHOWN_KEY - 3]}..."
 
     def wrong(self, problem: str) -> ScenarioError:
         """The error that the value here has a problem: what follows the key in the sentence."""
@@ -92,6 +93,12 @@ class At:
         problem = " ".join(problem.split())
         message = " ".join(f"{where}: {self.key} {problem}".split())
         return ScenarioError(message, self.path, problem)
+
+
+def _shown(name: str) -> str:
+    """A name in a message: as it is if it is a short word, else quoted."""
+    word = name.replace("_", "").replace("-", "").isalnum() and name.isascii()
+    return name if word and len(name) <= SHOWN else quoted(name, SHOWN)
 
 
 # ---- text ---------------------------------------------------------------------------------------
@@ -249,7 +256,9 @@ def read(kind: type[T], value: TomlValue, at: At) -> T:
 def hint(name: object, known: Iterable[str]) -> str:
     """The known name that is most like `name`, or else what is known, for the end of a sentence."""
     known = list(known)
-    shown = ", ".join(known[:12]) + (f" and {len(known) - 12} more" if len(known) > 12 else "")
+    shown = ", ".join(map(_shown, known[:12])) + (
+        f" and {len(known) - 12} more" if len(known) > 12 else ""
+    )
     return meant(name, known).rstrip() or f"known are {shown or 'none'}"
 
 

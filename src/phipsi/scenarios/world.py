@@ -16,6 +16,7 @@ from phipsi.conventions import WORLD
 from phipsi.model import Builder, Closure, Grasp, Hinge, Loop, Robot, robots
 from phipsi.model.load import load
 from phipsi.model.robots.shapes import box
+from phipsi.model.untrusted import quoted
 from phipsi.scenarios.pose_spec import Coordinates, PoseSpec
 from phipsi.scenarios.schema import (
     BodyTable,
@@ -164,7 +165,7 @@ def known_frame(robot: Robot, name: str, at: At) -> str:
     """The name, if it is that of a frame of the robot."""
     known = [*robot.frames, *(b.name for b in robot.bodies), WORLD]
     if name not in known:
-        raise at.wrong(f"is {name!r}, which is no frame; {hint(name, known)}")
+        raise at.wrong(f"is {quoted(name)}, which is no frame; {hint(name, known)}")
     return name
 
 

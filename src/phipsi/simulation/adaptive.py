@@ -137,8 +137,8 @@ def solve(
                 try:
                     for part in states(y, at) if sequences is None else pieces(y, first):
                         found.append(part)
-                except FloatingPointError as error:
-                    ended = error
+                except (FloatingPointError, KeyboardInterrupt) as error:
+                    ended = error  # what was found before is handed over first
             q, v = np.split(np.concatenate(found), [nq], axis=-1)
             q = robot.integrate(q, np.zeros(robot.nv))
             if len(q):

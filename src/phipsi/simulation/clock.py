@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil, isfinite
+from math import ceil, inf, nan
 from numbers import Integral, Real
+from operator import index
 from typing import Annotated, Any, SupportsIndex, TypeAlias, overload
 
 import numpy as np
 
+from phipsi.model.untrusted import quoted
 from phipsi.typing import Array
 
+MOST_STEPS = 1e10
+"""The most steps of a motion."""
 Number: TypeAlias = float | np.floating[Any]
 """A real number of Python or of NumPy."""
 Seconds: TypeAlias = Annotated[Array | float, ""]
@@ -45,22 +49,33 @@ class Clock:
 
 def clock_of(duration: Number, dt: Number, every: SupportsIndex) -> Clock:
     """The clock of a motion; dt is shortened if need be, so that samples divide the duration."""
-    for name, value in (("duration", duration), ("dt", dt)):
-        number = isinstance(value, Real) and not isinstance(value, bool)
-        if not number or not isfinite(value) or value <= 0:
-            raise ValueError(f"{name} is {value!r}, needs a positive number [s]")
-    if not isinstance(every, Integral) or every < 1:
-        raise ValueError(f"every is {every!r}, needs a whole number of steps ≥ 1")
-    duration, dt, every = float(duration), float(dt), int(every)
+    duration, dt = _seconds("duration", duration), _seconds("dt", dt)
+    whole = isinstance(every, Integral) and not isinstance(every, bool)
+    if not whole or not 1 <= index(every) <= MOST_STEPS:
+        raise ValueError(f"every is {quoted(every)}, needs a whole number of steps ≥ 1")
+    every = index(every)
     if dt * every > duration * (1.0 + 1e-9):
         raise ValueError(
             f"samples are {dt * every:g} s apart (dt times every), more than the duration of "
             f"{duration:g} s"
         )
-    samples = max(1, ceil(duration / (dt * every) - 1e-9))
-    if samples * every > 1e10:
+    steps = duration / dt if dt * MOST_STEPS > duration else inf
+    if steps > MOST_STEPS:
         raise ValueError(
-            f"a duration of {duration:g} s in steps of {dt:g} s are {samples * every:.0e} steps, "
-            "more than 1e10; take a larger dt"
+            f"a duration of {duration:g} s in steps of {dt:g} s are more than 1e10 "
+            "steps; take a larger dt"
         )
+    samples = max(1, ceil(steps / every - 1e-9))
     return Clock(duration, every, samples)
+
+
+def _seconds(name: str, value: Number) -> float:
+    """A positive time [s]; `name` is the argument in the error."""
+    try:
+        number = isinstance(value, Real) and not isinstance(value, bool)
+        seconds = float(value) if number else nan
+    except OverflowError:
+        seconds = inf
+    if not 0.0 < seconds < inf:
+        raise ValueError(f"{name} is {quoted(value)}, needs a positive number [s]")
+    return seconds

@@ -101,13 +101,14 @@ def commanded(
 
 @program(static=("loop",))
 def advance(
-    robot: Robot, q: Configuration, v: JointVector, t: Seconds, dt: Seconds,
+    robot: Robot, q: Configuration, v: JointVector, first: Seconds, dt: Seconds,
     p: JointVector | None = None, memory: Array | None = None,
     active: JointVector | None = None, locked: JointVector | None = None,
     parameters: Array | None = None, held: Array | None = None, knots: Array | None = None,
     *, loop: ClosedLoop, count: int, every: int,
 ) -> tuple[Array, ...]:  # fmt: skip
-    """`count` times `every` steps of a closed loop from the time t on.
+    """`count` times `every` steps of a closed loop, the first of which begins at `first` times dt:
+    the times of steps do not depend on how many of them one call makes.
 
     `held` and `knots` are the sequences of the controller, as in `Sequences`, in one vector each.
 
@@ -125,7 +126,7 @@ def advance(
         q, v, *rest = state
         momentum = rest[:1] if has_p else []
         kept = rest[-1] if has_memory else None
-        start = t + k * dt
+        start = (first + k) * dt
         inputs = LoopInputs(dt, kept, active, locked, parameters)
         system = controlled_robot(robot, loop, inputs, values, start)
         with unrolling(loop.unroll):

@@ -261,7 +261,7 @@ def _packed(values: list[tuple[str, ArrayLike, Size]]) -> Array | None:
         return None
     parts: list[Array] = []
     for name, value, shape in values:
-        array = np.asarray(value, float)
+        array = as_numbers(name, value).astype(float)
         if array.shape[array.ndim - len(shape) :] != shape or array.ndim < len(shape):
             raise ValueError(f"{name} has shape {array.shape}, needs (..., {_listed(shape)})")
         parts.append(array.reshape(*array.shape[: array.ndim - len(shape)], prod(shape)))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import stat
 import zipfile
 from collections.abc import Mapping
@@ -34,6 +35,13 @@ MAX_TEXT = 64_000_000
 """The longest text [bytes] that is read from an `.npz`."""
 MAX_MEMBERS = 10_000
 """The most arrays that an `.npz` may have."""
+MAGIC = b"\x93NUMPY\x01\x00"
+"""How an array begins (NumPy's format 1.0); the length of the header follows, two bytes."""
+HEADER = re.compile(
+    rb"\{'descr': '(?P<dtype><f8|\|u1)', 'fortran_order': (?P<fortran>True|False), "
+    rb"'shape': \((?P<shape>(?:[0-9]{1,18}, ?)*(?:[0-9]{1,18})?)\), \}\s*"
+)
+"""The header of an array, as NumPy writes it: it is read as text and never evaluated."""
 SUFFIXES = (".npz", ".csv")
 
 
@@ -149,26 +157,31 @@ def _arrays(file: BinaryIO) -> dict[str, Array]:
                 raise TrajectoryError("its arrays are compressed; phipsi writes them plain")
             if len(members) > MAX_MEMBERS or sum(m.file_size for m in members) > size:
                 raise TrajectoryError("it promises more data than it has")
-            return {m.filename.removesuffix(".npy"): _array(archive, m) for m in members}
-    except (zipfile.BadZipFile, EOFError, ValueError, NotImplementedError, SyntaxError) as error:
+            names = [m.filename.removesuffix(".npy") for m in members]
+            if len(set(names)) < len(names):
+                raise TrajectoryError("it has two arrays of the same name")
+            return {name: _array(archive, m) for name, m in zip(names, members, strict=True)}
+    except (zipfile.BadZipFile, EOFError, ValueError, NotImplementedError) as error:
         if isinstance(error, TrajectoryError):
             raise
         raise TrajectoryError(f"it is damaged, or no .npz file: {quoted(str(error))}") from None
 
 
 def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Array:
+    shown = quoted(member.filename)
     with archive.open(member) as file:
-        version = np.lib.format.read_magic(file)
-        if version != (1, 0):
-            raise TrajectoryError(f"the array {quoted(member.filename)} has an unknown format")
-        shape, fortran, dtype = np.lib.format.read_array_header_1_0(file)
+        start = file.read(len(MAGIC) + 2)
+        header = file.read(int.from_bytes(start[-2:], "little"))
         data = file.read()
-    if dtype not in (np.dtype("<f8"), np.dtype("u1")) or prod(shape) * dtype.itemsize != len(data):
-        raise TrajectoryError(
-            f"the array {quoted(member.filename)} is {dtype} of shape {shape}, which is not what "
-            "a trajectory holds, or it is cut off"
-        )
-    return np.frombuffer(data, dtype).reshape(shape, order="F" if fortran else "C")
+    found = HEADER.fullmatch(header)
+    if start[:-2] != MAGIC or found is None:
+        raise TrajectoryError(f"the array {shown} is none of float64 or bytes, or is damaged")
+    dtype = np.dtype(found["dtype"].decode())
+    shape = tuple(map(int, found["shape"].replace(b",", b" ").split()))
+    if prod(shape) * dtype.itemsize != len(data):
+        raise TrajectoryError(f"the array {shown} of shape {shape} has {len(data)} bytes: cut off?")
+    order = "F" if found["fortran"] == b"True" else "C"
+    return np.frombuffer(data, dtype).reshape(shape, order=order)
 
 
 def _about(arrays: dict[str, Array]) -> dict[str, Any]:
@@ -209,7 +222,10 @@ def _text(arrays: dict[str, Array], name: str) -> str:
     array = _taken(arrays, name)
     if array.dtype != np.uint8 or array.size > MAX_TEXT:
         raise TrajectoryError(f"the array {name!r} is no text of at most {MAX_TEXT:,} bytes")
-    return array.tobytes().decode()
+    try:
+        return array.tobytes().decode()
+    except UnicodeDecodeError as error:
+        raise TrajectoryError(f"the array {name!r} is not UTF-8 (byte {error.start})") from None
 
 
 def _taken(arrays: dict[str, Array], name: str) -> Array:

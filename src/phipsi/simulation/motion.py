@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Annotated, Any, NamedTuple, Unpack
 
 import numpy as np
@@ -79,6 +80,8 @@ def motion(
     how, own = options_of("motion", duration, options), program_of(controller)
     how.check_method(bool(how.plant.closures))
     how.check_fixed_steps("motion")
+    if how.verify:
+        raise ValueError("motion: verify is for simulate and rollout; a program has no warnings")
     clock, method = how.clock, METHODS[how.method]
     title = "motion" if own is None else f"motion_of_{own.name}"
     known = {} if own is None else own.parameters
@@ -135,6 +138,7 @@ def motion(
         name=title,
         doc=f"{clock.samples * clock.every} steps of {clock.dt:g} s by {method.name}.",
         verify=verify if any(p.rule for p in parameters) else None,
+        made_by=(partial(motion, controller, duration=duration, **options), ()),
     )
 
 

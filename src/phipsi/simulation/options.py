@@ -13,10 +13,10 @@ import inspect
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import MISSING, dataclass, fields
-from functools import cached_property
 from numbers import Real
 from typing import Literal, ParamSpec, SupportsIndex, TypedDict, TypeVar, get_type_hints
 
+from phipsi.cached import cached_property
 from phipsi.model import Closure, Spring
 from phipsi.model.names import meant
 from phipsi.simulation.adaptive import ADAPTIVE, AdaptiveMethod, Tolerances
@@ -50,6 +50,7 @@ class SimulationKeywords(TypedDict, total=False):
     springs: Sequence[Spring]
     sequences: SequenceNames
     unroll: bool | None
+    verify: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,6 +94,11 @@ class SimulationOptions:
         K-th part of the duration; "linear": rows at K equidistant times from 0 to the duration.
     unroll
         Whether sweeps over bodies are unrolled, or loops (False); default: whichever costs less.
+    verify
+        Whether the balance of energy and momentum, the gaps of closures and the norms of
+        quaternions are watched: signals "energy_error", "energy_error_explained" and
+        "momentum_error", and a `pp.SimulationWarning` where something drifts by more than the
+        method explains.
     """
 
     duration: Number
@@ -110,11 +116,14 @@ class SimulationOptions:
     springs: Sequence[Spring] = ()
     sequences: SequenceNames = ()
     unroll: bool | None = None
+    verify: bool = False
 
     def __post_init__(self) -> None:
         _ = self.clock, self.plant, self.tolerances, self.over_time  # each refuses wrong values
         if not isinstance(self.unroll, bool | None):
             raise TypeError(f"unroll is {self.unroll!r}, needs True, False or None")
+        if not isinstance(self.verify, bool):
+            raise TypeError(f"verify is {self.verify!r}, needs True or False")
 
     @cached_property
     def clock(self) -> Clock:

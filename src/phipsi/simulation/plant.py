@@ -115,6 +115,8 @@ def limit_forces(
     >>> bool(pp.limit_forces(robot, q, 0 * q).any())
     False
     """
+    if not isinstance(limits, (Limits, NoneType)):
+        raise TypeError(f"limit_forces: limits is {limits!r}, needs pp.Limits(...)")
     return (limits or Limits()).forces(robot, np.asanyarray(q), np.asanyarray(v))
 
 

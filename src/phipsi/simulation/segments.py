@@ -32,6 +32,11 @@ class Segment:
     memory: Annotated[Array, "samples m"] | None
 
     @property
+    def bound(self) -> tuple[BoundController, Array | None, Sequences | None]:
+        """The controller with its parameters and sequences."""
+        return self.controller, self.values, self.sequences
+
+    @property
     def numbers(self) -> Annotated[Array, "samples"]:
         """The numbers of the samples."""
         count: int = self.q.shape[-2]

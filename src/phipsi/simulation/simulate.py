@@ -109,10 +109,11 @@ def rollout(
     signals: bool = False,
     **options: Unpack[SimulationKeywords],
 ) -> Trajectory:
-    """Many motions at once: controller, dynamics and integrator, all steps, in one kernel.
+    """Many motions at once: controller, dynamics and integrator, steps and all, in one kernel.
 
-    The batch is that of q0, v0 and the parameters, any of which may have one value per row. A
-    motion that diverges is NaN from there on.
+    A long motion is several calls of it, each of a bounded time. The batch is that of q0, v0 and
+    the parameters, any of which may have one value per row. A motion that diverges is NaN from
+    there on.
 
     Parameters
     ----------
@@ -141,6 +142,11 @@ def rollout(
     -------
     Trajectory
         One trajectory with arrays (…, N, n).
+
+    Raises
+    ------
+    Interrupted
+        Ctrl-C was pressed; the error has the samples until then.
 
     Examples
     --------

@@ -5,15 +5,17 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from math import ceil
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from phipsi.algorithms import frame_pose, loop_opening, mass_matrix_product
+from phipsi.algorithms import frame_pose, loop_opening
+from phipsi.compile import as_numbers
 from phipsi.model import Robot
+from phipsi.model.robot import needs_robot
 from phipsi.simulation.adaptive import ADAPTIVE, solve
-from phipsi.simulation.closed_loop import ClosedLoop, LoopInputs, advance, observe
+from phipsi.simulation.balance import ADAPTIVE_STEPS, UNITS, balance
+from phipsi.simulation.closed_loop import ClosedLoop, LoopInputs, observe
 from phipsi.simulation.controller import BoundController, Controller, bind
 from phipsi.simulation.diverged import Diverged, advice
 from phipsi.simulation.doubts import SimulationWarning, contradiction, first_beyond
@@ -22,7 +24,8 @@ from phipsi.simulation.methods import METHODS
 from phipsi.simulation.options import SimulationOptions
 from phipsi.simulation.segments import Segment, joined, merged, named
 from phipsi.simulation.sequences import Sequences
-from phipsi.simulation.start import events_in_order, start_phase
+from phipsi.simulation.start import events_in_order, listed, mapped, start_phase
+from phipsi.simulation.steps import FixedSteps, States, chunk, doubled
 from phipsi.simulation.trajectory import Trajectory
 from phipsi.typing import Array, ArrayLike
 
@@ -30,10 +33,6 @@ Progress: TypeAlias = Callable[[float], object]
 """Called with the fraction that is done."""
 Bound: TypeAlias = tuple[BoundController, Array | None, Sequences | None]
 """A controller, its parameters and its sequences over time, packed."""
-CHUNK = 1 << 14
-"""Numbers recorded for one robot by one call of the kernel; progress is shown between calls."""
-MOST = 1 << 24
-"""Numbers that a rollout records for one robot at most: its kernel keeps them all."""
 OPEN = 1e-6
 """The largest gap [rad, m] of closures at the start."""
 LARGE = 1e30
@@ -56,10 +55,15 @@ class Simulator:
         *, memory: ArrayLike | None = None, external: Mapping[str, ArrayLike] | None = None,
     ) -> None:  # fmt: skip
         self.robot, self.controller, self.options = robot, controller, options
-        self.clock, self.external = options.clock, dict(external or {})
-        self.memory = None if memory is None else np.atleast_1d(np.asarray(memory, float))
+        needs_robot("a simulation", robot)
+        self.clock, self.external = options.clock, mapped("external", external)
+        if memory is not None:
+            memory = np.atleast_1d(as_numbers("memory", memory).astype(float))
+        self.memory = memory
         self.failing = False
         """Whether motors fail on the way, so that `active` is an input of the kernel."""
+        self.doubts: list[str] = []
+        """What a motion whose balance is watched broke."""
 
     def simulate(
         self, q0: ArrayLike, v0: ArrayLike | None, parameters: Mapping[str, Any] | None,
@@ -69,7 +73,11 @@ class Simulator:
         phase = start_phase(self.robot, q0, v0, self.options.plant, parameters)
         pending = events_in_order(self.robot, events)
         self._check(phase, pending)
-        names = (frames,) if isinstance(frames, str) else tuple(frames)
+        names = (frames,) if isinstance(frames, str) else tuple(listed("frames", frames))
+        for name in names:
+            self.robot.frame(name)
+        if progress is not None and not callable(progress):
+            raise TypeError(f"progress is a {type(progress).__name__}, needs a function")
         return self._reviewed(self._through(phase, pending, names, progress))
 
     def rollout(
@@ -80,13 +88,6 @@ class Simulator:
         phase = start_phase(self.robot, q0, v0, self.options.plant, parameters)
         self._check(phase, [])
         self.options.check_fixed_steps("rollout")
-        samples, numbers = self.clock.samples, self.robot.nq + self.robot.nv
-        if samples * numbers > MOST:
-            every = ceil(samples * numbers / MOST) * self.clock.every
-            raise ValueError(
-                f"rollout: {samples} samples of {numbers} numbers are too many for one kernel; "
-                f"pass every={every}, or use simulate"
-            )
         return self._reviewed(self._at_once(phase, signals))
 
     def _reviewed(self, found: Trajectory) -> Trajectory:
@@ -94,7 +95,7 @@ class Simulator:
         of joints and nothing was said of them."""
         unsaid = self.options.limits is None
         beyond = first_beyond(self.robot, found.t, found.q) if unsaid else None
-        for doubt in filter(None, (contradiction(found), beyond)):
+        for doubt in filter(None, (contradiction(found), beyond, *self.doubts)):
             warnings.warn(doubt, SimulationWarning, stacklevel=4)
         return found
 
@@ -136,7 +137,7 @@ class Simulator:
         try:
             for segment in self._segments(phase, events, memory, log, progress):
                 segments.append(segment)
-            whole = self._trajectory(segments, log, frames)
+            whole = self._trajectory(segments, log, frames, complete=True)
         except KeyboardInterrupt:
             if not any(segment.first for segment in segments):
                 raise
@@ -247,8 +248,7 @@ class Simulator:
     ) -> Iterator[Segment]:
         """The samples (now, until], chunk by chunk; one by one if conditions of events are `asked`
         at each of them."""
-        size = max(1, self.robot.nq + self.robot.nv)
-        chunk = 1 if asked else min(_doubled(until - now), _doubled(CHUNK // size))
+        most = 1 if asked else min(doubled(until - now), chunk(self.robot))
         if self.options.method in ADAPTIVE:
             controller, values, sequences = bound
             how = self.options
@@ -257,25 +257,20 @@ class Simulator:
             steps = solve(
                 self.robot, loop, how.method, self.clock, phase, inputs, sequences, how.tolerances
             )
-            for first, q, v in steps(now, until, chunk):
+            for first, q, v in steps(now, until, most):
                 yield Segment(phase, *bound, first, q, v, _repeated(memory, q))
             return
-        p = self._momentum(phase)
-        for first in range(now, until, chunk):
-            q, v, p, memory = self._advance(phase, bound, memory, p, first, chunk)
-            new = slice(1, min(chunk, until - first) + 1)
-            q, v = q[..., new, :], v[..., new, :]
-            p, memory = (None if x is None else x[..., new, :] for x in (p, memory))
-            yield Segment(phase, *bound, first + 1, q, v, memory)
-            phase = replace(phase, q=q[..., -1, :], v=v[..., -1, :])
-            p, memory = (None if x is None else x[..., -1, :] for x in (p, memory))
+        for first, states in self._steps(phase, bound, memory).samples(now, until, most):
+            new = states.part(slice(1, None))
+            yield Segment(phase, *bound, first + 1, new.q, new.v, new.memory)
 
-    def _momentum(self, phase: Phase) -> Array | None:
-        """The momentum 𝓜β that some methods integrate, each in the frame its hinge turns in."""
-        if not METHODS[self.options.method].carries_momentum:
-            return None
-        p = mass_matrix_product(self.robot, phase.q, phase.v)
-        return self.robot.inboard(phase.q, np.asarray(p))
+    def _steps(self, phase: Phase, bound: Bound, memory: Array | None) -> FixedSteps:
+        """The steps of a method that has fixed ones."""
+        how, (controller, values, sequences) = self.options, bound
+        method = METHODS[how.method].name if how.method in METHODS else "rk4"
+        loop = ClosedLoop(controller, phase.plant, method, how.coordinates, how.unroll)
+        inputs = self._inputs(phase, memory, values)
+        return FixedSteps(self.robot, loop, self.clock, phase, inputs, sequences)
 
     def _inputs(self, phase: Phase, memory: Array | None, values: Array | None) -> LoopInputs:
         """The numbers of the closed loop; active and locked None where they do not change."""
@@ -283,39 +278,43 @@ class Simulator:
         locked = phase.locked * 1.0 if phase.locked.any() else None
         return LoopInputs(self.clock.dt, memory, active, locked, values)
 
-    def _advance(
-        self, phase: Phase, bound: Bound, memory: Array | None, p: Array | None,
-        first: int, count: int,
-    ) -> tuple[Array, Array, Array | None, Array | None]:  # fmt: skip
-        """q, v, momentum and memory from the sample `first` on, `count` + 1 of each."""
-        how, clock, (controller, values, sequences) = self.options, self.clock, bound
-        method = METHODS[how.method].name
-        loop = ClosedLoop(controller, phase.plant, method, how.coordinates, how.unroll)
-        dt, memory, active, locked, values, _ = self._inputs(phase, memory, values)
-        over_time: tuple[Array | None, Array | None] = None, None
-        if sequences is not None:
-            each = clock.every // sequences.steps
-            over_time = sequences.chosen(first * each, count * each).vectors
-        found = advance(
-            self.robot, phase.q, phase.v, clock.time(first), dt, p, memory, active, locked,
-            values, *over_time, loop=loop, count=count, every=clock.every,
-        )  # fmt: skip
-        q, v, *rest = map(np.asarray, found)
-        return q, v, None if p is None else rest.pop(0), None if memory is None else rest.pop(0)
-
     def _at_once(self, phase: Phase, signals: bool) -> Trajectory:
-        """All samples by one call of the kernel."""
+        """All samples, by one call of the kernel where that takes a bounded time."""
         bound = self._bound(phase)
         phase, memory = self._spread(phase)
-        p = self._momentum(phase)
-        q, v, _, kept = self._advance(phase, bound, memory, p, 0, self.clock.samples)
-        segment = Segment(phase, *bound, 0, q, v, kept)
-        t = self.clock.time(np.arange(self.clock.samples + 1))
+        samples = self.clock.samples
+        most = min(samples, chunk(self.robot))
+        steps = self._steps(phase, bound, memory)
+        whole: States | None = None
+        done = 0
+        try:
+            for first, states in steps.samples(0, samples, most):
+                count = states.q.shape[-2]
+                if whole is None:
+                    whole = states if count > samples else states.room(samples + 1)
+                if whole is not states:
+                    whole.put(first, states)
+                done = first + count
+        except KeyboardInterrupt:
+            if whole is None or not done:
+                raise
+            found = whole.part(slice(0, done))
+            raise Interrupted(self._rolled(phase, bound, found, signals)) from None
+        assert whole is not None
+        return self._rolled(phase, bound, whole, signals)
+
+    def _rolled(self, phase: Phase, bound: Bound, found: States, signals: bool) -> Trajectory:
+        """The trajectory of a rollout whose first states are `found`."""
+        segment = Segment(phase, *bound, 0, found.q, found.v, found.memory)
         observed = self._observed(segment) if signals else {}
-        tau = observed.pop("tau", np.broadcast_to(np.nan, v.shape))
+        if len(segment.numbers) > self.clock.samples:
+            observed |= self._balanced(segment)
+        tau = observed.pop("tau", np.broadcast_to(np.nan, found.v.shape))
         return Trajectory(
-            self.robot, t, q, v, tau, signals=observed, method=self.options.method,
-            dt=self.clock.dt, passive=phase.plant.passive, springs=phase.plant.springs,
+            self.robot, self.clock.time(segment.numbers), found.q, found.v, tau, signals=observed,
+            units={name: unit for name, unit in UNITS.items() if name in observed},
+            method=self.options.method, dt=self.clock.dt, passive=phase.plant.passive,
+            springs=phase.plant.springs,
         )  # fmt: skip
 
     # ---- results -------------------------------------------------------------------------------
@@ -333,12 +332,29 @@ class Simulator:
         out = observe(self.robot, segment.q, segment.v, t, *inputs, loop=loop)
         return dict(named(out, phase.plant.closures))
 
+    def _balanced(self, segment: Segment) -> dict[str, Array]:
+        """The balance of a segment as signals, if it is wanted; doubts are kept."""
+        if not self.options.verify or segment.q.shape[-2] < 2:
+            return {}
+        steps = self._steps(segment.phase, segment.bound, None)
+        if self.options.method in ADAPTIVE:
+            steps = steps.finer(ADAPTIVE_STEPS // 2)
+        found = balance(steps, segment, self.clock.time(segment.numbers))
+        self.doubts += found.doubts()
+        return found.signals
+
     def _trajectory(
-        self, segments: list[Segment], log: list[tuple[float, str]], frames: tuple[str, ...]
-    ) -> Trajectory:
-        """The trajectory of all segments; of two samples at one time the later, after the event."""
+        self, segments: list[Segment], log: list[tuple[float, str]], frames: tuple[str, ...],
+        *, complete: bool = False,
+    ) -> Trajectory:  # fmt: skip
+        """The trajectory of all segments; of two samples at one time the later, after the event.
+        The balance is that of a `complete` motion alone."""
         parts = merged(segments)
         observed = [self._observed(segment) for segment in parts]
+        if complete:
+            observed = [
+                own | self._balanced(segment) for own, segment in zip(observed, parts, strict=True)
+            ]
         names = dict.fromkeys(name for own in observed for name in own)
         signals = {name: joined(name, observed, parts) for name in names}
         t = self.clock.time(np.concatenate([segment.numbers for segment in parts]))
@@ -347,6 +363,7 @@ class Simulator:
         poses = {name: np.asarray(frame_pose(self.robot, q, name)) for name in frames}
         return Trajectory(
             self.robot, t, q, v, signals.pop("tau"), poses, signals, events=tuple(log),
+            units={name: unit for name, unit in UNITS.items() if name in signals},
             method=self.options.method, dt=self.clock.dt, passive=parts[0].phase.plant.passive,
             springs=parts[0].phase.plant.springs,
         )  # fmt: skip
@@ -362,12 +379,6 @@ def _check_batch(phase: Phase, values: Array | None, sequences: Sequences | None
         fits = False
     if not fits:
         raise EventError(f"parameters change to a batch {own}, but the states have {batch}")
-
-
-def _doubled(count: int) -> int:
-    """The next power of two, so that simulations of many lengths share a kernel; the samples it
-    computes too much are dropped."""
-    return 1 << max(0, count - 1).bit_length()
 
 
 def _repeated(memory: Array | None, q: Array) -> Array | None:

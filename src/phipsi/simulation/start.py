@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from math import inf
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
+from phipsi.compile import as_numbers
 from phipsi.model import Robot
+from phipsi.model.untrusted import quoted
 from phipsi.simulation.events import Event, Phase
 from phipsi.simulation.plant import Plant
 from phipsi.typing import Array, ArrayLike
@@ -25,17 +27,39 @@ def start_phase(
     q = _state("q0", q0, robot.nq, robot)
     v = np.zeros(robot.nv) if v0 is None else _state("v0", v0, robot.nv, robot)
     q = robot.integrate(q, np.zeros(robot.nv))
-    batch = np.broadcast_shapes(q.shape[:-1], v.shape[:-1])
+    try:
+        batch = np.broadcast_shapes(q.shape[:-1], v.shape[:-1])
+    except ValueError:
+        shapes = f"{q.shape[:-1]} and {v.shape[:-1]}"
+        raise ValueError(f"the batches of q0 and v0 do not go together: {shapes}") from None
     q, v = np.broadcast_to(q, (*batch, robot.nq)), np.broadcast_to(v, (*batch, robot.nv))
-    return Phase(q, v, plant, dict(parameters or {}), robot.driven, np.zeros(robot.nv, bool))
+    given = mapped("parameters", parameters)
+    return Phase(q, v, plant, given, robot.driven, np.zeros(robot.nv, bool))
+
+
+def mapped(name: str, value: object) -> dict[str, Any]:
+    """The argument `name` as a mapping of names to values; None is an empty one."""
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise TypeError(f"{name} is a {type(value).__name__}, needs a mapping of names to values")
+    found = dict(cast("Mapping[Any, Any]", value))
+    for key in found:
+        if not isinstance(key, str):
+            raise TypeError(f"{name} has the key {key!r}, needs names")
+    return found
+
+
+def listed(name: str, value: object) -> list[Any]:
+    """The argument `name`, which may be any iterable, as a list."""
+    if not isinstance(value, Iterable) or getattr(cast(Any, value), "ndim", 1) == 0:
+        raise TypeError(f"{name} is a {type(cast(Any, value)).__name__}, needs a sequence")
+    return [*cast("Iterable[Any]", value)]
 
 
 def _state(name: str, value: ArrayLike, size: int, robot: Robot) -> Array:
     """The argument `name` as an array (…, size) of finite numbers."""
-    try:
-        array = np.asarray(value, float)
-    except (TypeError, ValueError):
-        raise TypeError(f"{name} is {value!r}, needs an array of numbers") from None
+    array = as_numbers(name, value).astype(float)
     if array.ndim == 0 or array.shape[-1] != size:
         raise ValueError(
             f"{name} has shape {array.shape}, robot {robot.name!r} needs (..., {size})"
@@ -47,9 +71,11 @@ def _state(name: str, value: ArrayLike, size: int, robot: Robot) -> Array:
 
 def events_in_order(robot: Robot, events: Event | Iterable[Event]) -> list[Event]:
     """The events, checked, in order of time; those with a condition last."""
-    given = [events] if isinstance(events, Event) else list(events)
+    given = [events] if isinstance(events, Event) else [*listed("events", events)]
     for event in given:
         if not isinstance(event, Event):
-            raise TypeError(f"events has {event!r}, needs Failure, Capture, Release or Change")
+            raise TypeError(
+                f"events has {quoted(event)}, needs Failure, Capture, Release or Change"
+            )
         event.check(robot)
     return sorted(given, key=lambda event: inf if callable(event.at) else event.at)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 import numpy as np
 
 from phipsi.algorithms import frame_pose
+from phipsi.compile import as_numbers
 from phipsi.model import Robot
 from phipsi.simulation import columns, figure, files
 from phipsi.simulation.trajectory_data import TrajectoryData, TrajectoryError
@@ -114,7 +115,7 @@ class Trajectory(TrajectoryData):
         Sample or Trajectory
             A sample for one time, a trajectory of M samples for several.
         """
-        times = np.asarray(t, float)
+        times = as_numbers("t", t)
         if (
             times.ndim > 1
             or not len(self)

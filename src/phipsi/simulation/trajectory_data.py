@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from types import MappingProxyType
 from typing import Annotated, Any, TypeVar
 
@@ -19,7 +18,10 @@ from phipsi.algorithms import (
     potential_energy,
     spring_energy,
 )
+from phipsi.cached import cached_property
+from phipsi.compile import as_numbers
 from phipsi.model import Robot, Spring
+from phipsi.model.robot import needs_robot
 from phipsi.typing import Array, ArrayLike
 
 
@@ -58,6 +60,10 @@ class TrajectoryData:
     """The springs between points that acted: their energy is potential energy too."""
 
     def __post_init__(self) -> None:
+        needs_robot("Trajectory", self.robot)
+        for name in ("frames", "signals", "units"):
+            if not isinstance(getattr(self, name), Mapping):
+                raise TrajectoryError(f"{name} needs a mapping of names to values")
         t, q = _frozen("t", self.t), _frozen("q", self.q)
         if t.ndim != 1 or not np.isfinite(t).all() or (np.diff(t) < 0).any():
             raise TrajectoryError(
@@ -79,8 +85,12 @@ class TrajectoryData:
                 raise TrajectoryError(f"units has {name!r}, which is none of the signals")
         more = {"frames": frames, "signals": signals, "units": units}
         arrays |= {name: MappingProxyType(value) for name, value in more.items()}
-        events = tuple((float(time), str(text)) for time, text in self.events)
-        for name, value in (*arrays.items(), ("events", events), ("dt", float(self.dt))):
+        try:
+            events = tuple((float(time), str(text)) for time, text in self.events)
+            dt = float(self.dt)
+        except (TypeError, ValueError, OverflowError):
+            raise TrajectoryError("events needs pairs of a time and a text, dt a number") from None
+        for name, value in (*arrays.items(), ("events", events), ("dt", dt)):
             object.__setattr__(self, name, value)
 
     @property
@@ -152,9 +162,9 @@ T = TypeVar("T", bound=TrajectoryData)
 def _frozen(name: str, x: ArrayLike) -> Array:
     """x as a read-only array of float64."""
     try:
-        view = np.asarray(x, np.float64).view()
-    except (TypeError, ValueError):
-        raise TrajectoryError(f"{name} is no array of real numbers") from None
+        view = as_numbers(name, x).astype(np.float64, copy=False).view()
+    except (TypeError, ValueError) as error:
+        raise TrajectoryError(str(error)) from None
     view.flags.writeable = False
     return view
 

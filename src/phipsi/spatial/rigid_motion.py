@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
+from phipsi.cached import cached_property
 from phipsi.spatial.givens import Rotation
 from phipsi.spatial.rotation import Matrix, Vector, cross, matrix, zero
 from phipsi.spatial.vectors import Motion

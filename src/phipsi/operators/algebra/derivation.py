@@ -20,6 +20,12 @@ CONDITIONS: Mapping[Condition, str] = {
 }
 """The conditions under which identities hold, in words."""
 
+ENDED = (
+    "The search for a shorter form was ended after its limit of work; every form here is equal to "
+    "the first."
+)
+"""What is said of a derivation that its limit ended."""
+
 X = TypeVar("X")
 X_co = TypeVar("X_co", covariant=True)
 
@@ -62,6 +68,10 @@ class Derivation(Generic[X]):
     expression: X
     steps: tuple[Step[X], ...]
     needs: tuple[Condition, ...] = ()
+    work: int = 0
+    """The number of letters in all forms that the search went through."""
+    ended: bool = False
+    """Whether the search was ended by its limit; a shorter form may exist."""
 
     @property
     def result(self) -> X:
@@ -80,4 +90,6 @@ class Derivation(Generic[X]):
         lines = [str(self.expression), *(f"  {step}" for step in self.steps)]
         if self.needs:
             lines.append(f"  if {' and '.join(CONDITIONS[c] for c in self.needs)}")
+        if self.ended:
+            lines.append(f"  {ENDED}")
         return "\n".join(lines)

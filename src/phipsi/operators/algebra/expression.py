@@ -8,15 +8,17 @@ the adjoint of a sum or product is expanded to adjoints of symbols.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from fractions import Fraction
 from functools import lru_cache
 from math import isfinite
 from numbers import Integral, Rational, Real
-from threading import Lock
+from threading import RLock
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, Self, TypeAlias, overload
 from weakref import WeakValueDictionary
 
+from phipsi.forks import held_at_forks
 from phipsi.operators.algebra.notation import ASCII, LATEX, UNICODE, Notation
 from phipsi.operators.algebra.spaces import SCALARS, Space, SpaceError
 from phipsi.operators.algebra.symbol import Symbol
@@ -40,10 +42,17 @@ if TYPE_CHECKING:
 
     Number: TypeAlias = float | Fraction | np.number[Any]
 
-_LOCK = Lock()
+_LOCK = held_at_forks(RLock())
 
 Terms = tuple[tuple[Fraction, "Expression"], ...]
 """A sum as pairs (number, term)."""
+
+_LARGEST, _BITS = Fraction(sys.float_info.max), 10_000
+"""The largest number in an expression, and the most bits of its numerator and denominator."""
+
+
+class NumberTooLong(ValueError):
+    """A number in an expression is too large, or has too many digits."""
 
 
 class Expression:
@@ -712,6 +721,11 @@ class Sum(Expression):
     @classmethod
     def of(cls, terms: Terms, codomain: Space, domain: Space) -> Sum:
         """The sum of such pairs; `add` makes it of any."""
+        for c, _ in terms:
+            if abs(c) > _LARGEST or c.numerator.bit_length() + c.denominator.bit_length() > _BITS:
+                raise NumberTooLong(
+                    f"a number in an expression is at most 1.8e308, and has at most {_BITS} bits"
+                )
         return cls._made(terms, codomain, domain)
 
     def __reduce__(self) -> tuple[Any, ...]:

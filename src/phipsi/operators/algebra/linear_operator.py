@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from phipsi.compile import Kernel
+from phipsi.compile import Kernel, as_numbers
 from phipsi.typing import Array, ArrayLike
 
 
@@ -105,7 +105,7 @@ class LinearOperator(ABC):
             If the operator is a batch, or x has another length.
         """
         self._check_single()
-        vector = np.asarray(x)
+        vector = as_numbers("x", x)
         shape = vector.shape
         if vector.size != self.shape[1] or vector.ndim > 2:
             raise ValueError(f"{self!r} takes a vector of {self.shape[1]}, got shape {shape}")
@@ -146,7 +146,7 @@ class LinearOperator(ABC):
             If the operator is a batch, or X has another number of rows.
         """
         self._check_single()
-        matrix = np.asarray(X)
+        matrix = as_numbers("X", X)
         if matrix.ndim != 2 or len(matrix) != self.shape[1]:
             raise ValueError(f"{self!r} takes a matrix of {self.shape[1]} rows, got {matrix.shape}")
         columns = matrix.T.reshape(matrix.shape[1], *self.input_shape)

@@ -254,7 +254,8 @@ def _sum(terms: list[Term]) -> Expression:
         if not groups:
             break
         taken, at_front = max(groups, key=_saved)
-        terms = [t for t in terms if t not in taken]
+        words = {word for _, word in taken}
+        terms = [t for t in terms if t[1] not in words]
         terms.append(_grouped(taken, at_front))
     return add([(c, product(word) if word else IDENTITY) for c, word in terms if c])
 

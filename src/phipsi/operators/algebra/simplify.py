@@ -16,12 +16,13 @@ from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
 
-from phipsi.operators.algebra.derivation import CONDITIONS, Condition, Derivation, Step
+from phipsi.operators.algebra.derivation import CONDITIONS, Condition, Derivation, Equal, Step
 from phipsi.operators.algebra.expression import (
     Expression,
     Inverse,
     Leaf,
     LogDet,
+    NumberTooLong,
     Sum,
     add,
     inverse,
@@ -110,22 +111,26 @@ def _derived(
         if weight(p.factored) < weight(x):
             engine.steps.append(Step(p.factored, "common factors"))
         engine.run(p)
-    except TooLong:
-        return _by_parts(x, given, keep)
+    except (TooLong, NumberTooLong):
+        return _by_parts(x, given, keep, engine.work)
     steps, before = list[Step[Expression]](), x
     for step in engine.steps:
         if step.expression is not before:
             steps.append(step)
         before = step.expression
-    return Derivation(x, tuple(steps), tuple(dict.fromkeys(engine.needed)))
+    needs = tuple(dict.fromkeys(engine.needed))
+    return Derivation(x, tuple(steps), needs, engine.work, engine.ended)
 
 
 def _by_parts(
-    x: Expression, given: tuple[Condition, ...], keep: tuple[str, ...]
+    x: Expression, given: tuple[Condition, ...], keep: tuple[str, ...], work: int
 ) -> Derivation[Expression]:
     """The derivation of an expression that is too long to be multiplied out: each of its parts is
-    simplified by itself."""
-    parts = {part: _derived(part, given, keep) for part in x.parts}
+    simplified by itself, until the work reaches its limit."""
+    parts: dict[Expression, Derivation[Expression]] = {}
+    for part in dict.fromkeys(x.parts):
+        parts[part] = _derived(part, given, keep) if work < MOST_WORK else Derivation(part, ())
+        work += parts[part].work
     if isinstance(x, Sum):
         new = add([(c, parts[term].result) for c, term in x.terms])
     elif isinstance(x, Inverse):
@@ -135,13 +140,15 @@ def _by_parts(
     else:
         new = product([parts[factor].result for factor in x.factors])
     needs: dict[Condition, None] = dict.fromkeys(c for y in parts.values() for c in y.needs)
-    return Derivation(x, (Step(new, "part by part"),) if new is not x else (), tuple(needs))
+    steps = (Step(new, "part by part"),) if new is not x else ()
+    ended = work >= MOST_WORK or any(y.ended for y in parts.values())
+    return Derivation(x, steps, tuple(needs), work, ended)
 
 
 # ---- rules --------------------------------------------------------------------------------------
 
-LONGEST = 1000
-"""The most steps of a derivation, which then ends there."""
+MOST_WORK = 10_000
+"""The number of letters in all forms of a derivation at which the search ends."""
 ONE = Fraction(1)
 Frames = tuple[str, ...]
 
@@ -245,19 +252,23 @@ class _Engine:
         self.steps: list[Step[Expression]] = []
         self.needed: list[Condition] = []
         self.settled: set[Expression] = set()
+        self.work = 0
+        self.ended = False
 
     def run(self, p: Polynomial) -> None:
-        """Apply rules until none applies."""
+        """Apply rules until none applies, or the work reaches its limit."""
         current: Polynomial | None = p
-        while current is not None and len(self.steps) < LONGEST:
+        while current is not None and self.work < MOST_WORK:
             p = current
             current = self._cancelled(p) or self._taken_apart(p) or self._rewritten(p)
+        self.ended |= current is not None
 
     def _note(
-        self, p: Polynomial, name: str, source: str = "", identity: Identity | None = None
+        self, p: Polynomial, name: str, source: str = "", identity: Equal[Expression] | None = None
     ) -> Polynomial:
         """Add a step with a result; the result."""
         self.steps.append(Step(p.factored, name, source, identity))
+        self.work += 1 + sum(map(len, p.words))
         return p
 
     def _rewritten(self, p: Polynomial) -> Polynomial | None:
@@ -298,9 +309,12 @@ class _Engine:
         """The inner expression of x, simplified; each step is shown within the whole expression."""
         derivation = _derived(inner, self.given, self.keep)
         self.needed += derivation.needs
+        self.work += derivation.work
+        self.ended |= derivation.ended
         for step in derivation.steps:
-            whole = p.replaced((x,), Polynomial.of(outer(step.expression)))
-            self.steps.append(Step(whole.factored, step.name, step.source, step.identity))
+            if self.work < MOST_WORK:
+                whole = p.replaced((x,), Polynomial.of(outer(step.expression)))
+                self._note(whole, step.name, step.source, step.identity)
         return derivation.result
 
     def _inverted(self, p: Polynomial, x: Inverse) -> Polynomial:

@@ -153,6 +153,7 @@ def as_program(
         doc=f"{x} = {plan.expression}",
         joint_space=_joint_space(lowered),
         content_key=f"{x.ascii} given {given} active {active}" if shipped else None,
+        made_by=(as_program, (x, given, active)),
     )
 
 

@@ -67,6 +67,14 @@ class Recursion:
     moving: bool = False
     """Whether it reads the joint rates."""
 
+    def __reduce__(self) -> tuple[Callable[[str], Recursion], tuple[str]]:
+        return _named, (self.name,)
+
+
+def _named(name: str) -> Recursion:
+    """The row of the table; pickles call this."""
+    return next(row for row in RECURSIONS if row.name == name)
+
 
 # ---- formulas: of a body k with children c and parent p
 

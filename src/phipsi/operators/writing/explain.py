@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 
+from phipsi.cached import cached_property
 from phipsi.model import Robot
-from phipsi.operators.algebra.derivation import CONDITIONS, Derivation, Equal, Step
+from phipsi.operators.algebra.derivation import CONDITIONS, ENDED, Derivation, Equal, Step
 from phipsi.operators.algebra.expression import Expression, walk
 from phipsi.operators.algebra.formula import IDENTITY, Equality, Formula, Name, Operator
 from phipsi.operators.algebra.identities import TABLE
@@ -188,11 +188,13 @@ class Explanation:
                 for i, (form, why) in enumerate(steps)
             )
         )
-        if not self.derivation.steps:
+        if not self.derivation.steps and not self.derivation.ended:
             yield Paragraph(("No identity makes it simpler.",))
         if self.derivation.needs:
             needs = " and ".join(CONDITIONS[c] for c in self.derivation.needs)
             yield Paragraph((f"It holds if {needs}.",))
+        if self.derivation.ended:
+            yield Paragraph((ENDED,))
 
     def _swept(self, code: Pseudocode) -> Iterator[Block]:
         """The lines of the recursion, sweep by sweep."""

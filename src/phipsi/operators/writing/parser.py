@@ -42,6 +42,8 @@ LONGEST = 10_000
 """The most characters of a text."""
 DEEPEST = 30
 """The most brackets that are open at once, and the most marks such as .T after one operator."""
+LONGEST_NUMBER = 1000
+"""The most digits of a number."""
 LARGEST = 100
 """The most parts of a power when it is multiplied out."""
 
@@ -262,8 +264,8 @@ class _Reader:
             value = self.leaf(name) if name in SYMBOLS else self.unit(name)
         elif kind == "number":
             whole = token.isdigit()
-            if len(token) > 1000 or (not whole and isinf(float(token))):
-                self.fail("the number is too large, or has more than 1000 digits")
+            if len(token) > LONGEST_NUMBER or isinf(float(token)):
+                self.fail(f"the number is too large, or has more than {LONGEST_NUMBER} digits")
             value = IDENTITY * Fraction(token if whole else repr(float(token)))
         elif kind == "logdet":
             self.advance()
@@ -294,6 +296,8 @@ class _Reader:
         if not found:
             return Leaf.of(row)
         frames = self.made(self.end, _frames, found[0])
+        if not all(map(str.isprintable, frames)):
+            self.fail("the name of a frame has characters that cannot be printed")
         if not row.framed or len(set(frames)) < len(frames):
             what = "names a frame twice" if row.framed else "has no frames"
             self.fail(f"{self.token} {what}: write {self.token}{f'({frames[0]!r})' * row.framed}")

@@ -1,7 +1,8 @@
 """Plans as pseudo-code: the recursion of a lowered expression, as the papers print algorithms.
 
 A value gets a name and a line of its own if it is the result, is read by a neighbour or a later
-sweep, or is used twice; the formulas of other values are written where they are used.
+sweep, is used twice, or has a long formula; the formulas of other values are written where they are
+used.
 """
 
 from __future__ import annotations
@@ -71,6 +72,8 @@ class Pass:
     """The names that are 0 at the world."""
 
 
+DEEPEST = 50
+"""The most formulas that are written one inside the other."""
 GIVEN: tuple[Op, ...] = ("input", "state", "unit", "one", "zero")
 """The operations of values that need no line."""
 X, RESULT = Name("x", "x"), Name("y", "y")
@@ -106,6 +109,7 @@ class Pseudocode:
         for v in self.values:
             for y in self.sources(v):
                 self.users[y].append(v)
+        self._starts()
         passive = any(leaf in PASSIVE.values() for v in plan.values for leaf in letters(v))
         self.parent = "j" if passive else "p"
         """The letter of the parent: j where p is the index of passive arms, else p."""
@@ -124,6 +128,24 @@ class Pseudocode:
         own = v.sources[:2] if v.op == "solve" else v.sources
         return [self.like[y] for y in own]
 
+    def _starts(self) -> None:
+        """Find what each value is computed from; arguments have smaller numbers."""
+        apart = ("gather", "scatter", "recur", "load")
+        self.from_given: dict[Value, bool] = {}
+        """Whether a value depends on given vectors alone."""
+        self.units: dict[Value, tuple[str, ...]] = {}
+        """The frames whose unit vectors a value is computed for, one by one."""
+        reached, waiting = set[Value](), [*self.plan.values]
+        while waiting:
+            v = waiting.pop()
+            waiting += () if v in reached else v.args
+            reached.add(v)
+        for v in sorted(reached, key=lambda v: v.number):
+            self.from_given[v] = v.op not in apart and all(self.from_given[y] for y in v.args)
+            args = () if v.op == "solve" else v.args
+            frames = (v.space.frames if v.op == "unit" else (), *(self.units[y] for y in args))
+            self.units[v] = next(filter(None, frames), ())
+
     # ---- names ---------------------------------------------------------------------------------
 
     def _name_all(self, result: Name) -> None:
@@ -140,8 +162,11 @@ class Pseudocode:
                 self._call(v, Z if v.data in INWARDS else LAMBDA)
         for v in self.values:
             self._name_crossing(v)
-        for v in (v for sweep in self.plan.sweeps for v in sweep.values):
-            if v in self.users and self._has_name(v):
+        depth: dict[Value, int] = {}
+        for v in (v for sweep in self.plan.sweeps for v in sweep.values if v in self.users):
+            inner = (depth.get(y, 0) for y in self.sources(v) if y not in self.name)
+            depth[v] = 1 + max(inner, default=0)
+            if self._has_name(v) or depth[v] > DEEPEST:
                 self._call(v, self._letter(v))
 
     def _name_crossing(self, v: Value) -> None:
@@ -291,14 +316,9 @@ class Pseudocode:
         zero = [own.zero_at_world for own in behind] + [self.motion(v) for v in loads]
         zero += [self._sent(v) for v in own if v.op == "scatter"]
         named = [v for v in own if v in self.name and v.op not in GIVEN]
-        named.sort(key=lambda v: (v.whole, not self._from_given(v)))
+        named.sort(key=lambda v: (v.whole, not self.from_given[v]))
         lines = [*map(self._behind, behind), *map(self._line, named)]
         return Pass(sweep, tuple(lines), tuple(dict.fromkeys(filter(None, zero))))
-
-    def _from_given(self, v: Value) -> bool:
-        """Whether a value depends on given vectors alone."""
-        apart = ("gather", "scatter", "recur", "load")
-        return v.op not in apart and all(map(self._from_given, v.args))
 
     def _behind(self, own: Recursion) -> Line:
         """The line of a recursion behind symbols."""
@@ -318,19 +338,12 @@ class Pseudocode:
             terms = phi.T @ own[self.parent], *(H.T @ self.term(y) for y in v.args), a
             formulas = (Equality(own, reduce(Formula.__add__, terms)), *formulas)
         at = " and ".join(map(repr, v.space.frames))
-        units = 6 * len(self._units(v))
+        units = 6 * len(self.units[v])
         note = f"for i = 1 … {units}" if units else ""
         if any(isinstance(x, Sigma) and x.index == "k" for x in walk(formulas[0])):
             note = note or "over all bodies"
         where = f"at {at}" if at else ""
         return Line(formulas, where, note, source, None, (*self._written(v),))
-
-    def _units(self, v: Value) -> tuple[str, ...]:
-        """The frames whose unit vectors a value is computed for, one by one."""
-        if v.op == "unit":
-            return v.space.frames
-        args = () if v.op == "solve" else v.args
-        return next((frames for y in args if (frames := self._units(y))), ())
 
     def _written(self, v: Value) -> Iterator[Value]:
         """The values that a line computes."""

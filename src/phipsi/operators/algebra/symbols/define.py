@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, ParamSpec, Protocol
@@ -80,6 +81,8 @@ def _with_frames(row: Callable[Row, Symbol[Expression, System]]) -> Callable[Row
             return Leaf.of(new, frames)
 
         at.__name__ = at.__qualname__ = new.name
+        caller = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+        at.__module__ = caller.f_globals["__name__"]  # where pickles find it
         names = "The name of a hinge with one freedom" if new.of_hinge else "Names of frames"
         at.__doc__ = DOC.format(row=new, names=names)
         return at
