@@ -17,7 +17,7 @@ import phipsi as pp
 from phipsi.model import mjcf, mjcf_actuators, mjcf_process
 from phipsi.model.mjcf_process import Limits
 from tests.each import each
-from tests.model.mjcf_bombs import AT_LENGTH, AT_ONCE, HARMLESS, asset, model
+from tests.model.mjcf_bombs import ARM, AT_LENGTH, AT_ONCE, HARMLESS, asset, model
 
 mujoco = pytest.importorskip("mujoco")
 
@@ -66,11 +66,17 @@ def test_what_is_not_needed_is_not_made(what: str):
     pp.load(HARMLESS[what])
 
 
+def test_the_number_of_parts_is_limited(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(mjcf, "MAX_PARTS", 2)
+    bodies = ARM + '<body><site name="s"/></body>'
+    refused(model(bodies=bodies), "the MJCF has 3 bodies and sites; at most 2 are read")
+
+
 @linux
 def test_memory_of_both_processes():
     code = (
         "import resource, phipsi as pp\n"
-        "from tests.model.mjcf_bombs import AT_LENGTH\n"
+        "from tests.model.mjcf_bombs import ARM, AT_LENGTH\n"
         "try: pp.load(AT_LENGTH['height fields'])\n"
         "except pp.ModelError as error: print(error)\n"
         "for who in resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN:\n"
@@ -97,6 +103,7 @@ def children() -> set[int]:
 
 
 @linux
+@pytest.mark.filterwarnings("ignore:subprocess:ResourceWarning")  # interrupted before it began
 def test_an_interrupt_ends_both():
     def interrupt() -> None:
         while not children():
@@ -108,7 +115,7 @@ def test_an_interrupt_ends_both():
     with pytest.raises(KeyboardInterrupt):
         pp.load(AT_LENGTH["replicate"])
     thread.join()
-    while children():  # if it came before Python knew the process: that has no task, and ends
+    while children():  # one that Python did not know yet gets no task, and ends by itself
         time.sleep(0.01)
 
 
@@ -156,6 +163,20 @@ def test_a_warning_of_mujoco_is_ours(tmp_path: Path, monkeypatch: pytest.MonkeyP
     with pytest.raises(pp.ModelError, match="MuJoCo says of this MJCF"):
         pp.load("robot.xml", strict=True)
     assert sorted(os.listdir()) == ["part.xml", "robot.xml"], "MuJoCo left a log behind"
+
+
+@linux
+def test_mujoco_leaves_no_log(tmp_path: Path):
+    """Where memory fails, MuJoCo warns of files that it has not closed, in a file."""
+    (tmp_path / "part.xml").write_text("<mujocoinclude><option/></mujocoinclude>")
+    parts = '<mesh name="m" builtin="wedge" params="100000 100000 90 90 0"/>'
+    (tmp_path / "robot.xml").write_text(
+        asset(parts).replace("<mujoco>", '<mujoco><include file="part.xml"/>')
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path)
+        refused("robot.xml", "needs more than 4 GB of memory")
+    assert sorted(os.listdir(tmp_path)) == ["part.xml", "robot.xml"]
 
 
 @each(

@@ -25,8 +25,8 @@ from phipsi.typing import Array, Vector3
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
-MAX_PARTS = 20_000
-"""The maximum number of bodies and sites, for a second or so builds some thousands."""
+MAX_PARTS = 10_000
+"""The maximum number of bodies and sites, of which a robot takes seconds to build."""
 
 _KINDS: tuple[HingeName, ...] = ("free", "spherical", "prismatic", "revolute")
 """Hinge kinds in the order of mujoco.mjtJoint."""
@@ -129,7 +129,7 @@ class _Reader:
 
     def robot(self, strict: bool) -> Robot:
         """The robot."""
-        parts = self.m.nbody + self.m.nsite
+        parts = self.m.nbody - 1 + self.m.nsite
         if parts > MAX_PARTS:
             raise ModelError(
                 f"the MJCF has {parts:,} bodies and sites; at most {MAX_PARTS:,} are read"
@@ -219,7 +219,10 @@ def _pose(where: str, position: Vector3, quaternion: Array) -> Transform:
 def _rotation(where: str, quaternion: Array) -> Array:
     """The rotation of a quaternion; MuJoCo normalizes those of an MJCF, if their length allows."""
     if not abs(np.linalg.norm(quaternion) - 1.0) < 1e-6:
-        raise ModelError(f"{where} has a quaternion whose length is too small or too large")
+        raise ModelError(
+            f"{where} has no orientation: numbers of its quaternion or inertia are too large or "
+            "too small"
+        )
     return rot.from_quaternion(rot.scalars(quaternion))
 
 
