@@ -9,7 +9,7 @@ import pytest
 
 from tests.wrong_arguments import cases, fault
 
-SAMPLE = 700
+SAMPLE = 200
 """Calls that are tried, of some 23 000."""
 
 

@@ -29,6 +29,7 @@ import numpy as np
 import phipsi
 from phipsi.programs import Program
 from phipsi.programs.compiled import CompiledFunction
+from tests import declared_types
 from tests.declared_types import EXTRAS
 
 PACKAGES = (
@@ -44,6 +45,8 @@ FOREIGN = (
 OURS_TOO = (ValueError, TypeError, NotImplementedError, OSError, ImportError, ArithmeticError)
 """Classes of Python that are right if phipsi raises them, with a sentence."""
 SECONDS = 10
+DECLARED = declared_types.__file__
+"""Where the tests compare calls that return with declared types."""
 
 
 class Sparse:
@@ -262,8 +265,11 @@ def fault(call: Call, argument: str, wrong: Unfit) -> Fault | None:
 def _judged(error: Exception) -> Fault | None:
     """What is wrong with an error, which should be a sentence of phipsi about an argument."""
     message, kind = str(error), type(error)
-    where = traceback.extract_tb(error.__traceback__)[-1]
+    frames = traceback.extract_tb(error.__traceback__)
+    where = frames[-1]
     if where.filename == "<example>":  # the user's own function
+        return None
+    if any((f.filename, f.name) == (DECLARED, "check") for f in frames):  # the call has returned
         return None
     place = f"{where.filename.removeprefix(SOURCES)}:{where.lineno}"
     told = f"{kind.__name__}: {message[:100]!r}"
