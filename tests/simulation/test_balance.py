@@ -11,6 +11,7 @@ import pytest
 
 import phipsi as pp
 from phipsi.control import pd_gravity
+from phipsi.model.hinges import HingeName
 from phipsi.simulation import balance
 from tests.each import each
 from tests.simulation.machines import balls, brake, stick
@@ -23,7 +24,10 @@ RNG = np.random.default_rng(0)
 def floater() -> pp.Robot:
     """Two bodies that float freely, with a motor between them."""
     builder = pp.Builder("floater", gravity=(0.0, 0.0, 0.0))
-    for name, kind, parent in (("base", "free", "world"), ("arm", "revolute", "base")):
+    parts: list[tuple[str, HingeName, str]] = [
+        ("base", "free", "world"), ("arm", "revolute", "base"),
+    ]  # fmt: skip
+    for name, kind, parent in parts:
         builder.body(name, mass=1.0, com=(0.1, 0.2, 0.3), inertia=(0.4, 0.5, 0.6))
         axis = (0.0, 1.0, 0.0) if kind == "revolute" else None
         builder.hinge(name, kind, parent, name, position=(0.5, 0.1, 0.0), axis=axis)

@@ -67,9 +67,6 @@ CASES: dict[str, Callable[[float], pp.Trajectory]] = {
         robot, start, None, fed, duration=T, dt=DT, every=1 << 15, sequences="u",
         parameters={"u": wave(T)},
     ),
-    "momentum besides": lambda T: pp.simulate(
-        robot, start, duration=T, dt=DT, every=1 << 14, method="preserving"
-    ),
 }  # fmt: skip
 
 

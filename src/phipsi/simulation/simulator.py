@@ -295,19 +295,21 @@ class Simulator:
                 if whole is not states:
                     whole.put(first, states)
                 done = first + count
+            assert whole is not None
+            return self._rolled(phase, bound, whole, signals, complete=True)
         except KeyboardInterrupt:
             if whole is None or not done:
                 raise
             found = whole.part(slice(0, done))
             raise Interrupted(self._rolled(phase, bound, found, signals)) from None
-        assert whole is not None
-        return self._rolled(phase, bound, whole, signals)
 
-    def _rolled(self, phase: Phase, bound: Bound, found: States, signals: bool) -> Trajectory:
+    def _rolled(
+        self, phase: Phase, bound: Bound, found: States, signals: bool, *, complete: bool = False
+    ) -> Trajectory:
         """The trajectory of a rollout whose first states are `found`."""
         segment = Segment(phase, *bound, 0, found.q, found.v, found.memory)
         observed = self._observed(segment) if signals else {}
-        if len(segment.numbers) > self.clock.samples:
+        if complete:
             observed |= self._balanced(segment)
         tau = observed.pop("tau", np.broadcast_to(np.nan, found.v.shape))
         return Trajectory(

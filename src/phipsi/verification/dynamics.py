@@ -18,17 +18,25 @@ from phipsi.algorithms import (
     potential_energy,
 )
 from phipsi.operators.algebra.identities import TABLE, Identity
+from phipsi.operators.algebra.symbols import DOTTED
 from phipsi.operators.algebra.system import STEP
 from phipsi.operators.dense import System, matrix
 from phipsi.typing import Array, Pose
 from phipsi.verification.slope import slope
-from phipsi.verification.states import EPS, SAFETY, USUAL, WORST, States, relative
+from phipsi.verification.states import USUAL, WORST, States, relative
 from phipsi.verification.table import Outcome, check, moves, moves_dense
 
 DUAL = {"S", "S_plus", "G_s", "C_s", "psi_s", "Lambda", "tau_bar_s"}
 """Symbols of free bases."""
 ELSEWHERE = {"rebase", "mass_at", "Omega_at", "P_at", "mass_by", "H_cross"}
 """Symbols of other bases and of derivatives by one coordinate, which other checks cover."""
+RATES = {
+    "C_xi", "C_nu", "gamma", "lam", "Delta_cross", "V_cross", "spin",
+    *(dot.symbol.name for dot in DOTTED.values()),
+}  # fmt: skip
+"""Symbols of motion, whose dense matrices are differences of many others."""
+FEW = 12
+"""Bodies up to which identities of rates are tried."""
 DIFFERENCES = 4.0
 """How much more than its estimate the error of a difference may be."""
 
@@ -60,28 +68,31 @@ def _conditions(x: States) -> set[str]:
     moves_dense,
 )
 def identities(x: States) -> Outcome:
-    """Each row of the table whose conditions the robot meets, and its adjoint."""
+    """Each row of the table whose conditions the robot meets."""
     met, worst, place = _conditions(x), 0.0, ""
+    unused = ELSEWHERE if x.robot.nb <= FEW else ELSEWHERE | RATES
     frame = x.robot.bodies[-1].name
     s = x.systems[USUAL].giving(T=x.tau[USUAL], beta_dot=x.push[USUAL])
     count = 0
     for row in TABLE:
         names = {leaf.symbol.name for leaf in row.left.leaves | row.right.leaves}
-        if names & ELSEWHERE or set(row.needs) - met or (names & DUAL and "free base" not in met):
+        if names & unused or set(row.needs) - met or (names & DUAL and "free base" not in met):
             continue
         count += 1
         error = _difference(row.at(frame) if any(y.frames for y in row.left.leaves) else row, s)
         if not error <= worst:
             worst, place = error, row.name
-    rates = min(WORST, 4.0 * SAFETY * EPS / STEP * x.condition)  # of matrices, by differences
-    return Outcome(worst, max(x.solving, rates), f"{count} rows, the largest error in {place!r}")
+    each = 1.0 if RATES <= unused else STEP  # the step of the differences that rates are
+    allowed = min(WORST, 4.0 * x.solving / each)
+    return Outcome(worst, allowed, f"{count} rows, the largest error in {place!r}")
 
 
 def _difference(row: Identity, s: System) -> float:
-    """The relative difference of the two sides."""
+    """The relative difference of the two sides; infinite if one is not finite."""
     left, right = matrix(row.left, s), matrix(row.right - 0 * row.left, s)
     size = max(1.0, np.abs(left).max(initial=0.0), np.abs(right).max(initial=0.0))
-    return float(np.abs(left - right).max(initial=0.0) / size)
+    gap = float(np.abs(left - right).max(initial=0.0) / size)
+    return gap if np.isfinite(gap) else np.inf
 
 
 @check(
