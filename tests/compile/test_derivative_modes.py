@@ -111,8 +111,8 @@ def test_what_is_not_selected_does_not_matter() -> None:
         (x,) = tracer.input("x", 1)
         pole, root = 1.0 / x, (x - 1.0).log()
         limited = [tracer.apply("min", pole, 3.0 + x), tracer.apply("max", 2.0 * x, -pole)]
-        chosen = [pp.where(x > 0.0, root, 5.0 * x)]
-        graph = tracer.graph([("y", [*limited, *chosen])])
+        chosen = tracer.apply("where", x > 0.0, root, 5.0 * x)
+        graph = tracer.graph([("y", [*limited, chosen])])
     x, one = np.zeros((1, 1)), np.ones((1, 1))
     (rates,) = run(pushforward(graph, [0]), [x, one])
     assert rates.tolist() == [[1.0, 2.0, 5.0]]

@@ -73,7 +73,7 @@ def program(rng: np.random.Generator, known: int, n: int, loops: int) -> list[St
     steps: list[Step] = []
     for k in range(n):
         name = str(rng.choice(OFTEN if rng.random() < 0.6 else list(TRACED)))
-        operands = [_some(rng, known) for _ in range(TRACED[name][0])]
+        operands: list[float] = [_some(rng, known) for _ in range(TRACED[name][0])]
         if "constant" in name or name in ("times", "over", "less than", "at least"):
             operands.append(float(rng.choice(CONSTANTS[2:] if name == "over" else CONSTANTS)))
         if name == "power":

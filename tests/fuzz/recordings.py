@@ -32,11 +32,22 @@ def recorded() -> tuple[Trajectory, ...]:
     signals = {"error": rng.normal(size=4), "force": rng.normal(size=(4, 3))}
     frame = robot.bodies[-1].name
     poses = {frame: np.asarray(pp.frame_pose(robot, q[0], frame))}
-    more = dict(units={"error": "rad"}, events=((1.0, "a hinge fails"),), method="rk4", dt=0.1)
     return (
         Trajectory(robot, t, q[0], v[0], tau[0]),
         Trajectory(robot, t, q, v, tau, dt=0.5),
-        Trajectory(robot, t, q[0], v[0], tau[0], frames=poses, signals=signals, **more),
+        Trajectory(
+            robot,
+            t,
+            q[0],
+            v[0],
+            tau[0],
+            frames=poses,
+            signals=signals,
+            units={"error": "rad"},
+            events=((1.0, "a hinge fails"),),
+            method="rk4",
+            dt=0.1,
+        ),
     )
 
 
@@ -243,8 +254,8 @@ def _patched(rng: Random, content: bytes) -> bytes:
 
 def smaller_npz(content: bytes) -> Iterator[bytes]:
     """The zip without a member, or with fewer bytes in one."""
-    files = _members(content)
-    for k, (called, array) in enumerate(files or ()):
+    files = _members(content) or []
+    for k, (called, array) in enumerate(files):
         yield zipped([*files[:k], *files[k + 1 :]])
         if called in TEXTS:
             try:
@@ -256,7 +267,7 @@ def smaller_npz(content: bytes) -> Iterator[bytes]:
                 made = zipped([*files[:k], (called, _text_array(data)), *files[k + 1 :]])
                 if len(made) < len(content):
                     yield made
-    if files is None:
+    if not files:
         yield from cut(content)
 
 

@@ -11,8 +11,6 @@ from functools import cached_property
 from pathlib import Path
 from random import Random
 
-from phipsi.model.errors import ModelWarning
-
 CORPUS = Path(__file__).with_name("corpus")
 LONGEST = 1_000
 """The most characters that a message may have."""
@@ -115,7 +113,7 @@ def _judged(name: str, message: str, lines: int, error: object) -> Outcome:
 
 def _warned(found: Outcome, warning: warnings.WarningMessage) -> Outcome:
     said, kind = str(warning.message), warning.category.__name__
-    if issubclass(warning.category, ModelWarning):
+    if warning.category.__module__.startswith("phipsi."):
         judged = _judged(kind, said, 1, warning)
         return Outcome(found.kind, judged.failure, judged.details)
     place = f"{Path(warning.filename).name}:{warning.lineno}"

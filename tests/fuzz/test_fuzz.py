@@ -121,9 +121,12 @@ def test_the_page() -> None:
     tally = Tally(TARGETS["csv"])
     tally.add(Result(4, Outcome("accepted"), 0.5, 3 << 20))
     tally.add(Result(2, Outcome("KeyError", "KeyError in x.py:f"), 0.1))
-    text = page.report([tally], 7, "here", 2.0)
+    text = page.report([tally], "here, seed 7")
     assert "| csv | trajectories as .csv | 2 | 50 % | 0 | 3 | 0.50 s | 3 MB | 1 |" in text
-    assert "- csv: 1 × KeyError in x.py:f (case 2)" in text and "here, seed 7, 2 minutes" in text
+    assert "- csv: 1 × KeyError in x.py:f (case 2)" in text and "campaign: here, seed 7." in text
+    assert "| csv | trajectories as .csv | – |" in page.report([Tally(TARGETS["csv"])])
+    committed = page.PAGE.read_text(encoding="utf-8")
+    assert all(f"| {t.name} | {t.what} | " in committed for t in TARGETS.values())
 
 
 def test_a_slightly_wrong_operation_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

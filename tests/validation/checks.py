@@ -140,7 +140,8 @@ def fuzz(tell: Tell) -> Result:
     started = time.monotonic()
     tallies = campaign(tell)
     minutes = (time.monotonic() - started) / 60
-    PAGE.write_text(report(tallies, 0, here(), minutes), encoding="utf-8")
+    run = f"{here()}, seed 0, {minutes:.0f} minutes"
+    PAGE.write_text(report(tallies, run), encoding="utf-8")
     wrong = tuple(f"{t.target.name}: {name}" for t in tallies for name in t.failures)
     note = f"inputs that failed are in {FOLDER}" if wrong else ""
     return Result(sum(t.inputs * t.target.batch for t in tallies), wrong, note=note)

@@ -16,7 +16,7 @@ from phipsi.compile import fold
 from phipsi.compile.graph import Graph, LoopNode, MemoryPlace
 from phipsi.compile.loops import LoopBuilder, array_of, pick
 from phipsi.compile.node import Builder, Node, TraceError, current, tracing
-from phipsi.compile.ops import OPS, Derivatives
+from phipsi.compile.ops import OPS, Derivatives, Selection
 from phipsi.compile.trace import Tracer
 from phipsi.typing import Real
 
@@ -91,6 +91,12 @@ def terms(op: str, args: Sequence[Node], result: Node) -> Iterator[tuple[int, Re
     for k, partial in enumerate(partials(*args, result)):
         if partial is not None:
             yield k, partial
+
+
+def selection(op: str, args: Sequence[Node]) -> Selection | None:
+    """Which operand is the result, of an operation that selects one."""
+    selects = cast("Callable[..., Selection] | None", OPS[op].selects)
+    return selects(*args) if selects else None
 
 
 def pushforward(graph: Graph, wrt: Sequence[int]) -> Graph:
@@ -172,9 +178,9 @@ def _chained(op: str, args: list[Node], result: Node, tangents: list[Tangent]) -
     directions = {d: None for tangent in tangents for d in tangent}
     if not directions:
         return {}
-    if selects := OPS[op].selects:
+    if selected := selection(op, args):
         zero = result.tracer.lift(0.0)
-        condition, first, second = selects(*args)
+        condition, first, second = selected
         a, b = tangents[first], tangents[second]
         return {d: made("where", (condition, a.get(d, zero), b.get(d, zero))) for d in directions}
     out: Tangent = {}

@@ -19,6 +19,10 @@ Derivatives = tuple[Real | None, ...]
 Partials = Callable[[Node, Node], Derivatives] | Callable[[Node, Node, Node], Derivatives]
 """The derivatives of an operation by its operands, from these and the result."""
 
+Selection = tuple[Node, int, int]
+Selects = Callable[[Node, Node], Selection] | Callable[[Node, Node, Node], Selection]
+"""A condition, and the numbers of the operands that are the result where it holds and where not."""
+
 
 def _none(*_: Node) -> Derivatives:
     """The derivatives of an operation that is constant wherever it has any."""
@@ -47,7 +51,7 @@ class Op:
     infix: str = ""
     c: str = ""
     partials: Partials = _none
-    selects: Callable[..., tuple[Node, int, int]] | None = None
+    selects: Selects | None = None
 
 
 def _truth(compare: np.ufunc) -> Callable[[Array, Array], Array]:

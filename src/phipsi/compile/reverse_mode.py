@@ -13,11 +13,10 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from phipsi.compile.forward_mode import made, replayed, terms, tracer_in_progress
+from phipsi.compile.forward_mode import made, replayed, selection, terms, tracer_in_progress
 from phipsi.compile.graph import Case, Graph, LoopNode, MemoryPlace
 from phipsi.compile.loops import LoopBuilder, array_of, length, pick
 from phipsi.compile.node import Node, TraceError, tracing
-from phipsi.compile.ops import OPS
 from phipsi.compile.trace import Tracer
 from phipsi.typing import Array
 
@@ -112,8 +111,8 @@ def reverse(
             result[number][element] = own if known is None else known + own
         elif op == "pick":
             gathered[args[0]].add(value, own)
-        elif selects := OPS[op].selects:
-            condition, first, second = selects(*(values[a] for a in args))
+        elif selected := selection(op, [values[a] for a in args]):
+            condition, first, second = selected
             zero = own.tracer.lift(0.0)
             add(args[first], made("where", (condition, own, zero)))
             add(args[second], made("where", (condition, zero, own)))
