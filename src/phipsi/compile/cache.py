@@ -17,10 +17,11 @@ import stat
 import struct
 import sys
 import time
-import warnings
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
+
+from phipsi.caller import warn
 
 DEFAULT_LIMIT = 512 << 20
 """Total size of the entries [bytes], unless PHIPSI_CACHE_SIZE gives another."""
@@ -253,7 +254,7 @@ def _warn_untrusted(directory: Path) -> None:
 @functools.cache
 def _warn(message: str) -> None:
     """Issue a warning, once per process."""
-    warnings.warn(message, RuntimeWarning, stacklevel=4)
+    warn(message, RuntimeWarning)
 
 
 def _name(key: str) -> str:

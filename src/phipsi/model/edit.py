@@ -11,8 +11,8 @@ from phipsi.conventions import WORLD
 from phipsi.model.builder import RobotBuilder
 from phipsi.model.description import R, RobotDescription
 from phipsi.model.errors import ModelError
+from phipsi.model.hinge_checks import PER_Q, PER_V
 from phipsi.model.hinges import KINDS
-from phipsi.model.validate import PER_Q, PER_V
 from phipsi.spatial import Transform
 from phipsi.spatial import rotation as rot
 from phipsi.typing import ConfigurationLike

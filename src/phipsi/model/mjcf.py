@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import os
-import warnings
 from collections.abc import Iterator, Sequence
 from math import prod
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from phipsi.caller import warn
 from phipsi.model import untrusted
 from phipsi.model.builder import HingeNumbers
 from phipsi.model.errors import ModelError, ModelWarning
@@ -83,7 +83,7 @@ def from_tree(root: Element, text: str, path: Path | None, *, strict: bool) -> R
         message = f"phipsi does not take over from this MJCF: {left_out}"
         if strict:
             raise ModelError(message)
-        warnings.warn(message, ModelWarning, stacklevel=4)
+        warn(message, ModelWarning)
     return _Reader(model, root.get("model") or "robot").robot(strict)
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import os
+import reprlib
 import stat
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeGuard
 
@@ -25,11 +27,34 @@ MAX_NAME = 1_000
 """The maximum length of a name."""
 
 
+class _Bounded(reprlib.Repr):
+    """Representations of bounded length and depth, whatever the value."""
+
+    def repr_int(self, x: int, level: int) -> str:
+        """The digits; of an integer with thousands of digits, which Python refuses to write, its
+        size."""
+        return repr(x) if x.bit_length() < 1_000 else f"an integer of {x.bit_length():,} bits"
+
+
+_bounded = _Bounded()
+_bounded.maxlist = _bounded.maxtuple = _bounded.maxdict = _bounded.maxarray = 12
+_bounded.maxstring = _bounded.maxother = 1_000
+
+
 def quoted(value: object, width: int = 60) -> str:
     """The value as it is shown in a message: one line of at most `width` characters."""
-    shown = repr(value[:width] if isinstance(value, str | bytes) else value)
-    cut = isinstance(value, str | bytes) and len(value) > width
-    return shown if len(shown) <= width and not cut else shown[: width - 3] + "..."
+    if isinstance(value, str | bytes):
+        shown = repr(value[:width])
+        return shown if len(value) <= width >= len(shown) else shown[: width - 3] + "..."
+    shown = " ".join(_bounded.repr(value).split())
+    return shown if len(shown) <= width else shown[: width - 3] + "..."
+
+
+def listed(names: Iterable[object], shown: int = 3, separator: str = ", ") -> str:
+    """The first names, quoted, and how many more there are."""
+    names = list(names)
+    head = separator.join(map(quoted, names[:shown]))
+    return head if len(names) <= shown else f"{head} and {len(names) - shown:,} more"
 
 
 def name(where: str, value: object) -> str:

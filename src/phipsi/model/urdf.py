@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
+from phipsi.caller import warn
 from phipsi.conventions import WORLD
 from phipsi.model import untrusted, validate
 from phipsi.model.builder import HingeNumbers
@@ -93,7 +93,7 @@ def from_tree(
     for message in _left_out(joints):
         if strict:
             raise ModelError(message)
-        warnings.warn(message, ModelWarning, stacklevel=4)
+        warn(message, ModelWarning)
     builder = Builder(root.get("name") or "robot")
     called = {WORLD: _RENAMED}
     if base == "free":
@@ -280,7 +280,8 @@ def _origin(where: str, element: Element) -> Transform:
     origin = element.find("origin")
     position = _triple(where, origin, "xyz", (0.0, 0.0, 0.0))
     angles = _triple(where, origin, "rpy", (0.0, 0.0, 0.0))
-    return Transform(rot.from_rpy(*angles), rot.scalars(position))
+    R = rot.from_rpy(*angles) if any(angles) else rot.identity()
+    return Transform(R, rot.scalars(position))
 
 
 def _number(where: str, element: Element, key: str, default: float | None = None) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import ceil
@@ -11,6 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from phipsi.algorithms import frame_pose, loop_opening, mass_matrix_product
+from phipsi.caller import warn
 from phipsi.model import Robot
 from phipsi.simulation.adaptive import ADAPTIVE, solve
 from phipsi.simulation.closed_loop import ClosedLoop, LoopInputs, advance, observe
@@ -95,7 +95,7 @@ class Simulator:
         unsaid = self.options.limits is None
         beyond = first_beyond(self.robot, found.t, found.q) if unsaid else None
         for doubt in filter(None, (contradiction(found), beyond)):
-            warnings.warn(doubt, SimulationWarning, stacklevel=4)
+            warn(doubt, SimulationWarning)
         return found
 
     def _check(self, phase: Phase, events: Sequence[Event]) -> None:
