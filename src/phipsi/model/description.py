@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
-from typing import Annotated, Literal, TypeVar, overload
+from typing import Annotated, Literal, TypeVar, get_args, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -295,6 +295,8 @@ class RobotDescription:
             The numbers in the order of the hinges: one for each freedom, and of lower, upper and
             rest one for each coordinate.
         """
+        if field not in (*get_args(PerFreedom), *get_args(PerCoordinate), "friction_speed"):
+            raise ModelError(f"hinges have no numbers named {quoted(field)}")
         parts = [getattr(h, field) for h in self.hinges]
         sized = zip(parts, self.hinges, strict=True)
         return np.concatenate(

@@ -23,12 +23,19 @@ NO_LIMIT = {"lower": -INF, "upper": INF, "velocity": INF, "effort": INF}
 NOT_NEGATIVE = ("velocity", "effort", "armature", "friction", "backlash")
 """The numbers of a hinge that are zero or more."""
 
+_CLASSES: tuple[tuple[str, tuple[type, ...]], ...] = (
+    ("kind", (HingeKind,)), ("parent", (str,)), ("child", (str,)), ("axes", (tuple,)),
+    ("mimic", (Mimic, type(None))),
+)  # fmt: skip
+"""The classes of fields of a hinge."""
+
 
 def check(hinges: Sequence[Hinge]) -> None:
     """Check the numbers of hinges: lengths, signs, and that all but the limits are finite."""
     for h in hinges:
-        validate.of_class(f"{_where(h)}: kind", h.kind, HingeKind)
-        validate.of_class(f"{_where(h)}: mimic", h.mimic, Mimic, type(None))
+        for key, classes in _CLASSES:
+            if not isinstance(getattr(h, key), classes):
+                validate.of_class(f"{_where(h)}: {key}", getattr(h, key), *classes)
     validate.placements(lambda i: _where(hinges[i]), [h.placement for h in hinges])
     _directions(hinges)
     sizes = [h.kind.nv for h in hinges], [h.kind.nq for h in hinges]

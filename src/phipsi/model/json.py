@@ -67,7 +67,7 @@ def read_json(text: str | bytes, make: type[R], *, strict: bool = False) -> R:
     """The robot, of class `make`, that a JSON text describes; `strict` as in `Builder.build`."""
     root = _Object("the robot", _parsed(text))
     version = root.take("phipsi", None)
-    if version != VERSION:
+    if version != VERSION or isinstance(version, bool):
         raise ModelError(
             f"the robot has format version {untrusted.quoted(version)} under the key 'phipsi', but "
             f"this library reads version {VERSION}"

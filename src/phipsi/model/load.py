@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, get_args
 
-from phipsi.model import mjcf, untrusted, urdf
+from phipsi.model import mjcf, untrusted, urdf, validate
 from phipsi.model.errors import ModelError
 from phipsi.model.files import write
 from phipsi.model.json import to_json
@@ -109,6 +109,7 @@ def save(robot: Robot, path: str | os.PathLike[str]) -> None:
     ...     pp.load(file) == robot
     True
     """
+    validate.of_class("save: the robot", robot, Robot)
     write(path, to_json(robot).encode())
 
 
@@ -145,6 +146,7 @@ def _robot(
 def _only_urdf(base: urdf.Base, armature: float | Mapping[str, float], what: str) -> None:
     """Raise an error if an option that only URDF has is given for another format."""
     if base != "fixed":
-        raise ModelError(f"base={base!r} is for URDF; {what} says itself how its base moves")
-    if armature:
+        shown = untrusted.quoted(base)
+        raise ModelError(f"base={shown} is for URDF; {what} says itself how its base moves")
+    if isinstance(armature, Mapping) or validate.number("armature", armature):
         raise ModelError(f"armature= is for URDF; {what} says itself what its rotors weigh")

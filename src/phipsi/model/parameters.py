@@ -25,7 +25,7 @@ from phipsi.model.parts import Body
 from phipsi.model.untrusted import quoted
 from phipsi.spatial import SpatialInertia, Transform
 from phipsi.spatial import rotation as rot
-from phipsi.typing import Array
+from phipsi.typing import Array, ArrayLike
 
 _OF_HINGE = ("armature", "damping", "stiffness", "friction")
 
@@ -56,7 +56,7 @@ def get(robot: RobotDescription, name: str) -> Annotated[Array, "n"]:
     return array.astype(float) if all(isinstance(x, (int, float)) for x in array) else array
 
 
-def put_all(robot: R, values: Mapping[str, Annotated[Array, "n"]]) -> R:
+def put_all(robot: R, values: Mapping[str, ArrayLike]) -> R:
     """The robot with other values of some parameters: traced numbers, or checked numbers. The
     inertia of a moving body includes those welded to it, so that these are put after it."""
     bodies, hinges = list(robot.bodies), list(robot.hinges)
@@ -112,14 +112,15 @@ def _loaded(body: Body, k: int, inertia: SpatialInertia) -> Body:
     return replace(body, inertia=body.without(old) + new.carried, welded=welded)
 
 
-def _checked(robot: RobotDescription, name: str, value: Annotated[Array, "n"]) -> Array:
+def _checked(robot: RobotDescription, name: str, given: ArrayLike) -> Array:
     """The value, which has the shape of the parameter, and is possible if it is not traced."""
     where, expected = f"parameter {quoted(name)}", get(robot, name).shape
-    if value.shape != expected:
-        raise ModelError(f"{where} has shape {value.shape}, needs {expected}")
-    if any(hasattr(x, "sqrt") for x in value):  # traced numbers have it
+    if _traced(given):
+        value = rot.scalars(given)
+        if value.shape != expected:
+            raise ModelError(f"{where} has shape {value.shape}, needs {expected}")
         return value
-    value = validate.numbers(where, value, expected)
+    value = validate.numbers(where, given, expected)
     value.flags.writeable = False
     what = name.partition(":")[0]
     if what == "inertia" and value[0] < 0:
@@ -131,6 +132,12 @@ def _checked(robot: RobotDescription, name: str, value: Annotated[Array, "n"]) -
     if what in ("placement", "frame") and not np.any(value[3:]):
         raise ModelError(f"{where} has a zero quaternion")
     return value
+
+
+def _traced(given: ArrayLike) -> bool:
+    """Whether one of the given numbers is traced."""
+    row = given.flat if isinstance(given, np.ndarray) else given
+    return isinstance(given, np.ndarray | list | tuple) and any(hasattr(x, "sqrt") for x in row)
 
 
 def _numbers(placement: Transform) -> Annotated[Array, "7"]:

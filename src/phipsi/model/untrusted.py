@@ -116,6 +116,8 @@ def read(path: str | os.PathLike[str]) -> bytes:
 
 def decoded(source: str | bytes) -> str:
     """The text of a description: UTF-8, bounded, not empty and without null characters."""
+    if not isinstance(source, str | bytes):
+        raise ModelError(f"the description is {quoted(source)}, needs a text")
     if len(source) > MAX_BYTES:
         raise ModelError(
             f"the description has {len(source):,} characters; at most {MAX_BYTES:,} are read"

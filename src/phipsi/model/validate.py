@@ -6,6 +6,7 @@ Each raises a `ModelError` whose message is one sentence that names the part.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,7 @@ from phipsi.model.untrusted import quoted
 from phipsi.spatial import Transform
 from phipsi.spatial import rotation as rot
 from phipsi.spatial.rotation import Vector
+from phipsi.typing import Array
 
 Floats = NDArray[np.float64]
 
@@ -33,18 +35,26 @@ _FLOATS = {float, int}
 def array(where: str, value: object) -> Floats:
     """The value as an array of numbers."""
     try:
-        given = value if isinstance(value, np.ndarray) else np.array(value, dtype=object)
-        if np.ma.is_masked(given) or given.dtype.kind not in "iufO":
+        given: Any = value if isinstance(value, np.ndarray) else np.array(value, dtype=object)
+        if given.dtype != float and not (
+            given.dtype == object and _FLOATS.issuperset(map(type, given.flat))
+        ):
+            given = _converted(given)
+        if hasattr(given, "mask") and given.mask.any():
             raise TypeError
-        if given.dtype == object and not _FLOATS.issuperset(map(type, given.flat)):
-            if any(isinstance(x, _NO_NUMBERS) for x in given.flat):
-                raise TypeError
-        if given.dtype.kind == "f" and given.dtype.itemsize > 8:
-            with np.errstate(over="ignore"):
-                return given.astype(float)
         return np.array(given, float)
-    except (TypeError, ValueError, OverflowError, RecursionError):
+    except (TypeError, ValueError, OverflowError, RuntimeError):
         raise ModelError(f"{where} is {quoted(value)}, needs numbers") from None
+
+
+def _converted(given: Array) -> Array:
+    """An array of any class as one of floats; what is no real number is a TypeError."""
+    if given.dtype.kind not in "iufO":
+        raise TypeError
+    if any(isinstance(x, _NO_NUMBERS) or hasattr(x, "mask") for x in given.flat):
+        raise TypeError
+    with np.errstate(all="ignore"):
+        return given.astype(float)
 
 
 def numbers(where: str, value: object, shape: tuple[int, ...]) -> Floats:
@@ -70,8 +80,8 @@ def stacked(
     `where(i)` says in messages which value is wrong.
     """
     try:
-        given = np.array(values, dtype=object).astype(float)
-    except (TypeError, ValueError, OverflowError):
+        given = array("", np.array(values, dtype=object))
+    except ValueError:
         given = np.zeros(0)
     if given.shape == (len(values), *shape) and np.isfinite(given).all():
         return given
@@ -156,7 +166,6 @@ def tree(
     inboard: dict[str, Hinge] = {}
     for h in hinges:
         for role, name in (("parent", h.parent), ("child", h.child)):
-            of_class(f"hinge {quoted(h.name)}: {role}", name, str)
             if name not in known and not (role == "parent" and name == WORLD):
                 raise ModelError(f"hinge {quoted(h.name)} has unknown {role} {quoted(name)}")
         if h.child in inboard:
@@ -166,8 +175,7 @@ def tree(
             )
         inboard[h.child] = h
     for f in frames:
-        of_class(f"frame {quoted(f.name)}: body", f.body, str)
-        if f.body not in known and f.body != WORLD:
+        if not isinstance(f.body, str) or (f.body not in known and f.body != WORLD):
             raise ModelError(f"frame {quoted(f.name)} is on unknown body {quoted(f.body)}")
     for body in bodies:
         if body.name not in inboard:
@@ -186,6 +194,8 @@ def mimics(hinges: Sequence[Hinge]) -> None:
     for h in hinges:
         if h.mimic is None:
             continue
+        for key, value in (("multiplier", h.mimic.multiplier), ("offset", h.mimic.offset)):
+            number(f"the mimic {key} of {quoted(h.name)}", value)
         followed[h.name] = leader = checked_name(f"the mimic of {quoted(h.name)}", h.mimic.joint)
         if leader not in known:
             raise ModelError(
@@ -221,6 +231,8 @@ def placements(where: Callable[[int], str], poses: Sequence[Transform]) -> None:
     for i, pose in enumerate(poses):
         if not isinstance(pose, Transform):
             of_class(f"{where(i)}: placement", pose, Transform)
+        if type(pose.position) is not np.ndarray or type(pose.rotation) is not np.ndarray:
+            raise ModelError(f"{where(i)} has a placement without arrays; use Transform.of")
     stacked(lambda i: f"{where(i)}: position", [pose.position for pose in poses], (3,))
     R = stacked(lambda i: f"{where(i)}: rotation", [pose.rotation for pose in poses], (3, 3))
     error = np.abs(R @ R.swapaxes(1, 2) - np.eye(3)).max(axis=(1, 2))
