@@ -23,7 +23,7 @@ from phipsi.typing import Array, ArrayLike
 
 PER_HINGE = (*PER_V, *PER_Q, "friction_speed")
 """The numbers of a hinge that a description may give."""
-_FIELDS = {f.name for f in fields(Hinge)} - {"q", "v"}
+_FIELDS = {f.name for f in fields(Hinge)} - {"name", "q", "v"}
 """The fields of a hinge that can be changed before the robot is built."""
 
 
