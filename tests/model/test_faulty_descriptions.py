@@ -178,7 +178,7 @@ def test_rounding_of_an_inertia_is_no_doubt(mass: float, moments: Any, also: tup
     ],
 )  # fmt: skip
 def test_an_inertia_that_no_body_has_is_doubted_at_any_scale(mass: float, moments: Any):
-    with pytest.raises(pp.ModelError, match="'part' has an inertia that (is not pos|violates)"):
+    with pytest.raises(pp.ModelError, match=r"'part' has an inertia that (is not pos|violates)"):
         loaded(mass, moments)
 
 
@@ -359,7 +359,8 @@ with warnings.catch_warnings(record=True) as said:
     robot = odd.build()
     from_json(to_json(robot))
     pp.load(to_json(robot))
-    loose = odd.replace_hinge("h", lower=-1.0).body("b", 1.0, inertia=(1, 1, 1)).hinge("j", "revolute", "a", "b", axis=(0, 1, 0))
+    loose = odd.replace_hinge("h", lower=-1.0).body("b", 1.0, inertia=(1, 1, 1))
+    loose.hinge("j", "revolute", "a", "b", axis=(0, 1, 0))
     robot = loose.build()
     pp.rebase(robot, "b")
 for w in said:

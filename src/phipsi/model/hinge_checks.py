@@ -45,7 +45,7 @@ def check(hinges: Sequence[Hinge]) -> None:
         for key, x in values.items():
             finite = np.isfinite(x) | (x == NO_LIMIT.get(key, 0.0))
             if not finite.all():
-                h = hinges[owners[np.argmin(finite)]]
+                h = hinges[int(owners[np.argmin(finite)])]
                 given = quoted(getattr(h, key).tolist())
                 raise ModelError(f"{_where(h)}: {key} is {given}, but every number must be finite")
             if key in NOT_NEGATIVE:
@@ -75,7 +75,7 @@ def _refuse(
 ) -> None:  # fmt: skip
     """Raise an error about the hinge with the first number that is wrong."""
     if wrong.any():
-        raise ModelError(f"{_where(hinges[owners[np.argmax(wrong)]])} {message}")
+        raise ModelError(f"{_where(hinges[int(owners[int(np.argmax(wrong))])])} {message}")
 
 
 def _joined(hinges: Sequence[Hinge], key: str, sizes: Sequence[int]) -> validate.Floats:

@@ -89,13 +89,13 @@ def regular(robot: RobotDescription) -> None:
     q, _ = random_state(robot, 0, ())
     free: dict[int, Floats] = {}
     locked: dict[int, Floats] = {}
-    for i in np.flatnonzero(run)[::-1].tolist():
+    for i in map(int, np.flatnonzero(run)[::-1]):
         h, parent, own = robot.hinges[i], robot.parents[i], _matrix(p[i])
         P, L = own + free.pop(i, 0.0), own + locked.pop(i, 0.0)
         phi, H = _phi_and_map(h, rot.scalars(q[h.q]))
         U, armature = P @ H.T, np.diag(h.armature)
         D, most = H @ U + armature, np.abs(H @ L @ H.T + armature).max()
-        if not np.isfinite(most):
+        if not np.isfinite(most + D.sum()):
             raise ModelError(f"the inertia that {quoted(h.name)} moves overflows; use SI units")
         if not full[i] and np.linalg.eigvalsh(D)[0] <= SINGULAR * most:
             raise _singular(h)
@@ -136,11 +136,11 @@ def _principal(p: Annotated[Floats, "n 10"]) -> tuple[Floats, Floats, Floats, Fl
     arm = np.clip(p[:, 1:4] / root[:, None], -HUGE, HUGE)
     size = np.maximum(np.sqrt(np.abs(J).max(axis=(1, 2), initial=0.0)), np.abs(arm).max(axis=1))
     size[size == 0.0] = 1.0
-    u = arm / size[:, None]
-    square = (u * u).sum(axis=1)
+    u: Floats = arm / size[:, None]
+    square: Floats = (u * u).sum(axis=1)
     central = J / size[:, None, None] / size[:, None, None]
     central -= square[:, None, None] * np.eye(3) - u[:, :, None] * u[:, None, :]
-    moments = np.linalg.eigvalsh(central)
+    moments = np.linalg.eigvalsh(central).astype(float)
     return m, size, moments, np.maximum(np.abs(moments).max(axis=1), square)
 
 

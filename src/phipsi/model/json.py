@@ -38,7 +38,7 @@ from phipsi.typing import Array
 
 VERSION = 1
 """The version of the format that this library writes and reads."""
-MAX_VALUES = 2_000_000
+MAX_VALUES = 8_000_000
 """The maximum number of values in a text."""
 
 _KINDS: dict[str, HingeKind] = {**KINDS, **REVERSED}
@@ -161,8 +161,8 @@ def _hinge(row: _Object) -> Hinge:
         rot.scalars(_numbers(f"{row.where}.axes[{i}]", axis, 3))
         for i, axis in enumerate(row.items("axes", []))
     )
-    default = defaults(kind)
-    values = default | {key: row.value(key, default[key]) for key in default.keys() & row.left}
+    values = dict(defaults(kind))
+    values |= {key: row.value(key, values[key]) for key in values.keys() & row.left.keys()}
     mimic = None
     if (given := row.take("mimic", None)) is not None:
         m = _Object(f"{row.where}.mimic", given)
@@ -233,7 +233,9 @@ class _Object:
 
     def rows(self, key: str, prefix: str = "") -> Iterator[_Object]:
         """The objects of the list under a key; `prefix` precedes it in error messages."""
-        for i, value in enumerate(self.items(key, [])):
+        values = self.items(key, [])
+        untrusted.bounded(f"{prefix}{key}", len(values))
+        for i, value in enumerate(values):
             yield _Object(f"{prefix}{key}[{i}]", value)
 
     def inertia(self) -> SpatialInertia:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Annotated
+from typing import Annotated, Any, cast
 
 import numpy as np
 
@@ -136,7 +136,7 @@ def _checked(robot: RobotDescription, name: str, given: ArrayLike) -> Array:
 
 def _traced(given: ArrayLike) -> bool:
     """Whether one of the given numbers is traced."""
-    row = given.flat if isinstance(given, np.ndarray) else given
+    row: Any = cast("Array", given).flat if isinstance(given, np.ndarray) else given
     return isinstance(given, np.ndarray | list | tuple) and any(hasattr(x, "sqrt") for x in row)
 
 

@@ -55,8 +55,8 @@ class Spring:
 
     def __post_init__(self) -> None:
         for name in ("stiffness", "damping", "rest_length"):
-            value: Any = getattr(self, name)
-            value = value[()] if isinstance(value, np.ndarray) and value.ndim == 0 else value
+            given: Any = getattr(self, name)
+            value: Any = given[()] if np.ndim(given) == 0 and hasattr(given, "flat") else given
             if not hasattr(value, "sqrt"):  # a traced number has it
                 where = f"spring between {quoted(self.a)} and {quoted(self.b)}: {name}"
                 value = validate.number(where, value)

@@ -21,6 +21,8 @@ MAX_ELEMENTS = 500_000
 """The maximum number of elements in an XML document."""
 MAX_ATTRIBUTES = 1_000_000
 """The maximum number of attributes in an XML document."""
+MAX_PARTS = 50_000
+"""The maximum number of bodies, hinges or frames that a description may list."""
 MAX_DEPTH = 1_000
 """The maximum depth of nesting in a document."""
 MAX_NAME = 1_000
@@ -80,6 +82,15 @@ def number(where: str, value: str) -> float:
     if not math.isfinite(result):
         raise ModelError(f"{where} is {quoted(value)}, but every number must be finite")
     return result
+
+
+def bounded(what: str, count: int) -> None:
+    """Check that a description does not list too many parts."""
+    if count > MAX_PARTS:
+        raise ModelError(
+            f"the description has {count:,} {what}; at most {MAX_PARTS:,} are read (build larger "
+            "robots with phipsi.Builder)"
+        )
 
 
 def is_text(source: object) -> TypeGuard[str | bytes]:

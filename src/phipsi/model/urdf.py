@@ -88,6 +88,7 @@ def from_tree(
     _refuse_xacro(root)
     links = {_name(link): link for link in root.findall("link")}
     joints = [(_name(joint), joint) for joint in root.findall("joint")]
+    untrusted.bounded("joints", len(joints))
     _check_unique(root, joints)
     trunk = _root_link(links, joints)
     for message in _left_out(joints):
@@ -204,7 +205,7 @@ def _add_link(builder: Builder, name: str, link: Element) -> None:
     xx, yy, zz = (_number(where, tensor, key) for key in ("ixx", "iyy", "izz"))
     xy, xz, yz = (_number(where, tensor, key, 0.0) for key in ("ixy", "ixz", "iyz"))
     pose = _origin(where, inertial)
-    R = np.asarray(pose.rotation, float)
+    R = np.array(pose.rotation, float)
     central = R @ np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) @ R.T
     builder.body(name, mass, pose.position, central)
 

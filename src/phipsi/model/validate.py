@@ -5,6 +5,7 @@ Each raises a `ModelError` whose message is one sentence that names the part.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -32,13 +33,12 @@ _NO_NUMBERS = (
 _FLOATS = {float, int}
 
 
-def array(where: str, value: object) -> Floats:
+def array(where: str, value: Any) -> Floats:
     """The value as an array of numbers."""
     try:
-        given: Any = value if isinstance(value, np.ndarray) else np.array(value, dtype=object)
-        if given.dtype != float and not (
-            given.dtype == object and _FLOATS.issuperset(map(type, given.flat))
-        ):
+        given: Any = value if isinstance(value, np.ndarray) else np.array(value, object)
+        exact = given.dtype == object and _FLOATS.issuperset(map(type, given.flat))
+        if given.dtype != float and not exact:
             given = _converted(given)
         if hasattr(given, "mask") and given.mask.any():
             raise TypeError
@@ -47,7 +47,7 @@ def array(where: str, value: object) -> Floats:
         raise ModelError(f"{where} is {quoted(value)}, needs numbers") from None
 
 
-def _converted(given: Array) -> Array:
+def _converted(given: Any) -> Array:
     """An array of any class as one of floats; what is no real number is a TypeError."""
     if given.dtype.kind not in "iufO":
         raise TypeError
@@ -69,6 +69,8 @@ def numbers(where: str, value: object, shape: tuple[int, ...]) -> Floats:
 
 def number(where: str, value: object) -> float:
     """The value as one finite number."""
+    if type(value) is float and math.isfinite(value):
+        return value
     return float(numbers(where, value, ()))
 
 
@@ -117,18 +119,26 @@ def axes(where: str, kind: HingeKind, axis: object) -> tuple[Vector, ...]:
         raise ModelError(f"{where} is {kind.name} and needs an axis")
     given = np.atleast_2d(array(f"{where}: axis", axis))
     numbers(f"{where}: axis", given, (kind.axes, 3))
-    largest = np.abs(given).max(axis=1, keepdims=True)
-    if (largest < 1e-9).any():
+    unit = [_unit(row) for row in given.tolist()]
+    if None in unit:
         raise ModelError(f"{where} has a zero axis {quoted(axis)}")
-    unit = given / largest
-    unit /= np.linalg.norm(unit, axis=1, keepdims=True)
+    u = np.array(unit, float)
     if kind.name == "planar":
-        second = np.cross(unit[0], np.eye(3)[np.argmin(np.abs(unit[0]))])
+        second = np.cross(u[0], np.eye(3)[np.argmin(np.abs(u[0]))])
         second /= np.linalg.norm(second)
-        unit = np.stack((unit[0], np.cross(second, unit[0]), second))
-    elif kind.axes == 2 and np.linalg.norm(np.cross(*unit)) < 1e-9:
+        u = np.stack((u[0], np.cross(second, u[0]), second))
+    elif kind.axes == 2 and np.linalg.norm(np.cross(*u)) < 1e-9:
         raise ModelError(f"{where} is {kind.name}, but its two axes are parallel")
-    return tuple(rot.scalars(u) for u in unit)
+    return tuple(rot.scalars(x) for x in u)
+
+
+def _unit(axis: list[float]) -> list[float] | None:
+    """The vector of length one, None for a length below 1e-9; scaled by a power of two before it is
+    squared, which must not overflow."""
+    scale = math.ldexp(1.0, max(math.frexp(max(map(abs, axis)))[1] - 1, -1000))
+    x, y, z = (a / scale for a in axis)
+    length = math.sqrt(x * x + y * y + z * z)
+    return None if length * scale < 1e-9 else [x / length, y / length, z / length]
 
 
 def names(
