@@ -36,7 +36,8 @@ _FLOATS = {float, int}
 def array(where: str, value: Any) -> Floats:
     """The value as an array of numbers."""
     try:
-        given: Any = value if isinstance(value, np.ndarray) else np.array(value, object)
+        kept = issubclass(type(value), np.ndarray)
+        given: Any = value if kept else np.array(value, object)
         exact = given.dtype == object and _FLOATS.issuperset(map(type, given.flat))
         if given.dtype != float and not exact:
             given = _converted(given)
