@@ -128,7 +128,7 @@ def calls(what: str, n: int) -> int:
 @each("what", TASKS)
 def test_work_is_linear_in_the_number_of_bodies(what: str):
     calls(what, 8)  # imports and tables that are made once
-    few, many = calls(what, 60), calls(what, 240)
+    few, many = calls(what, 30), calls(what, 120)
     assert many <= 4.2 * few + 500
 
 
