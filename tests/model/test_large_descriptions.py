@@ -85,6 +85,8 @@ TASKS: dict[str, tuple[Callable[[int], Any], Callable[[Any, int], Any]]] = {
     "URDF of welds": (lambda n: urdf(n, "fixed"), lambda x, n: from_urdf(x, base="free")),
     "armature by name": (urdf, lambda x, n: from_urdf(x, armature=dict.fromkeys(names(n, "h"), 1))),
     "armature": (urdf, lambda x, n: from_urdf(x, armature=0.1)),
+    "replaced hinges": (
+        ring, lambda x, n: [x.replace_hinge(h, armature=[0.1]) for h in names(n, "h")]),
     "builder": (int, lambda x, n: ring(n)),
     "cycle": (ring, lambda x, n: refused(x)),
     "text": (chain, lambda x, n: to_json(x)),
@@ -130,6 +132,10 @@ def test_work_is_linear_in_the_number_of_bodies(what: str):
     calls(what, 8)  # imports and tables that are made once
     few, many = calls(what, 30), calls(what, 120)
     assert many <= 4.2 * few + 500
+
+
+def test_a_massless_body_adds_no_work_for_the_others():
+    assert calls("one massless", 100) < 1.3 * calls("JSON", 100)
 
 
 def test_too_many_parts_are_refused_before_they_are_read():
