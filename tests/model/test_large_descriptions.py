@@ -90,7 +90,6 @@ TASKS: dict[str, tuple[Callable[[int], Any], Callable[[Any, int], Any]]] = {
     "builder": (int, lambda x, n: ring(n)),
     "cycle": (ring, lambda x, n: refused(x)),
     "text": (chain, lambda x, n: to_json(x)),
-    "display": (chain, lambda x, n: (str(x), repr(x), x._repr_html_())),
     "equivalent": (chain, lambda x, n: x.equivalent),
     "edit": (chain, lambda x, n: x.edit().build()),
     "locked": (chain, lambda x, n: x.locked(names(n, "h", 2))),
