@@ -110,7 +110,11 @@ def save(robot: Robot, path: str | os.PathLike[str]) -> None:
     True
     """
     validate.of_class("save: the robot", robot, Robot)
-    write(path, to_json(robot).encode())
+    text = to_json(robot).encode()
+    for what, count in (("bodies", robot.nb), ("frames", len(robot.frames))):
+        untrusted.bounded(what, count)
+    untrusted.decoded(text)
+    write(path, text)
 
 
 def _robot(
