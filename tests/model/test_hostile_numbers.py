@@ -72,6 +72,8 @@ WORDS: dict[str, Callable[[Any], Callable[[], Any]]] = {
     "mass": lambda x: body(mass=x),
     "com": lambda x: body(com=x),
     "com[1]": lambda x: body(com=(0, x, 0)),
+    "mass and com": lambda x: body(mass=x, com=(0, x, 0)),
+    "mass and origin": lambda x: lambda: from_urdf(far(x if isinstance(x, float) else NAN)),
     "inertia": lambda x: body(inertia=x),
     "inertia[1]": lambda x: body(inertia=(1, x, 1)),
     "inertia[0, 1]": lambda x: body(inertia=[[2, x, 0], [x, 2, 0], [0, 0, 2]]),
@@ -111,7 +113,11 @@ URDF = """<robot name="a"><link name="base"/><link name="b"><inertial><mass valu
 </inertial></link><joint name="joint" type="revolute"><parent link="base"/><child link="b"/>
 <origin xyz="0 0 1" rpy="0 0 1"/><axis xyz="0 1 0"/><dynamics damping="1" friction="1"/>
 <limit lower="-2" upper="2" effort="1" velocity="1"/></joint></robot>"""
-MEANINGLESS = {"placement", "limit"}
+
+
+def far(x: float) -> str:
+    """A URDF whose body has the mass x, far away."""
+    return URDF.replace('value="1"', f'value="{x}"').replace('="0 0 1"', f'="0 0 {x}"')
 
 
 def outcome(make: Callable[[], Any]) -> str | None:
@@ -189,9 +195,6 @@ def test_any_number_of_json(path: tuple[Any, ...], token: str):
     target[path[-1]] = "HERE"
     said = outcome(lambda: from_json(json.dumps(changed).replace('"HERE"', token)))
     assert said is not None or token not in REFUSED
-
-
-ATTRIBUTES = [part.split('"')[0] for part in URDF.split('="')]
 
 
 @each("place, token", [(i, t) for i in range(URDF.count('="')) for t in TOKENS])

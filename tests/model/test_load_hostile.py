@@ -96,6 +96,7 @@ TEXTS = {
 }  # fmt: skip
 
 
+@pytest.mark.filterwarnings("error::RuntimeWarning")
 @pytest.mark.parametrize("what", TEXTS)
 def test_hostile_text(what: str):
     refused(*TEXTS[what])

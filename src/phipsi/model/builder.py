@@ -94,7 +94,8 @@ class RobotBuilder(Generic[R]):
         tensor = np.diag(tensor) if tensor.shape == (3,) else tensor
         tensor = validate.numbers(f"{where}: inertia", tensor, (3, 3))
         validate.symmetric(f"{where}: inertia", tensor)
-        self.bodies.append(Body(name, SpatialInertia.of(m, center, tensor)))
+        with np.errstate(all="ignore"):  # what overflows is refused by `build`
+            self.bodies.append(Body(name, SpatialInertia.of(m, center, tensor)))
         return self
 
     def hinge(
@@ -242,7 +243,8 @@ class RobotBuilder(Generic[R]):
             return at if name == WORLD else prefix + name
 
         def placed(name: str, pose: Transform) -> Transform:
-            return mount @ pose if name == WORLD else pose
+            with np.errstate(all="ignore"):
+                return mount @ pose if name == WORLD else pose
 
         for body in robot.bodies:
             welded = tuple(replace(w, name=prefix + w.name) for w in body.welded)

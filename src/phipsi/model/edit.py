@@ -28,7 +28,8 @@ def locked(robot: R, joints: str | Iterable[str], q: ConfigurationLike | None = 
     builder = _builder(robot)
     for name in [joints] if isinstance(joints, str) else joints:
         h = robot.hinge(name)
-        pose = h.placement @ h.kind.pose(h, rot.scalars(at[h.q]))
+        with np.errstate(all="ignore"):
+            pose = h.placement @ h.kind.pose(h, rot.scalars(at[h.q]))
         builder.replace_hinge(name, **_weld(pose))
     return builder.build()
 
@@ -51,7 +52,8 @@ def attach(
     frame = robot.frame(at)
     mount = Transform.identity() if placement is None else placement
     validate.placements(lambda i: "attach", [mount])
-    mount = frame.placement @ mount
+    with np.errstate(all="ignore"):
+        mount = frame.placement @ mount
     names = {b.name for b in robot.bodies} | {h.name for h in robot.hinges} | set(robot.frames)
     parts = [*other.bodies, *other.hinges, *other.frames.values()]
     for part in parts:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from phipsi.model import validate
 from phipsi.model.errors import ModelError
 from phipsi.model.untrusted import quoted
@@ -56,7 +54,7 @@ class Spring:
     def __post_init__(self) -> None:
         for name in ("stiffness", "damping", "rest_length"):
             given: Any = getattr(self, name)
-            value: Any = given[()] if np.ndim(given) == 0 and hasattr(given, "flat") else given
+            value: Any = given[()] if getattr(given, "shape", None) == () else given
             if not hasattr(value, "sqrt"):  # a traced number has it
                 where = f"spring between {quoted(self.a)} and {quoted(self.b)}: {name}"
                 value = validate.number(where, value)

@@ -206,7 +206,8 @@ def _add_link(builder: Builder, name: str, link: Element) -> None:
     xy, xz, yz = (_number(where, tensor, key, 0.0) for key in ("ixy", "ixz", "iyz"))
     pose = _origin(where, inertial)
     R = np.array(pose.rotation, float)
-    central = R @ np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) @ R.T
+    with np.errstate(all="ignore"):
+        central = R @ np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) @ R.T
     builder.body(name, mass, pose.position, central)
 
 
