@@ -106,7 +106,7 @@ def test_points_that_coincide_feel_no_force(rest_length: float) -> None:
 def test_what_is_no_spring_is_refused() -> None:
     numbers: dict[str, Any] = {"stiffness": -1.0, "damping": np.nan, "rest_length": "long"}
     for name, value in numbers.items():
-        with pytest.raises(pp.ModelError, match=f"{name} is .*, needs a finite number ≥ 0"):
+        with pytest.raises(pp.ModelError, match=f"{name} is .*, (needs|but every) .*number"):
             pp.Spring("a", "b", **{name: value})
     wrong: list[tuple[Any, type[Exception], str]] = [
         (SPRINGS[0], TypeError, "needs a list"),

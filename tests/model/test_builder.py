@@ -76,7 +76,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], list[str]]] = {
     "cycle": (
         lambda: Builder().body("a").body("b").hinge("i", "free", "a", "b")
         .hinge("j", "free", "b", "a"),
-        ["cycle", "a → b → a"],
+        ["cycle", "'a' → 'b' → 'a'"],
     ),
     "hinge onto itself": (lambda: Builder().body("a").hinge("i", "free", "a", "a"), ["cycle"]),
     "unconnected body": (
@@ -105,7 +105,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], list[str]]] = {
         lambda: arm(kind="ball"), ["hinge 'elbow'", "unknown kind 'ball'", *KINDS],
     ),
     "unknown keyword": (
-        lambda: arm(stifness=1.0), ["hinge 'elbow'", "does not know stifness", "stiffness"],
+        lambda: arm(stifness=1.0), ["hinge 'elbow'", "does not know 'stifness'", "stiffness"],
     ),
     "array of wrong length": (
         lambda: arm(effort=(1, 2)), ["hinge 'elbow': effort", "(2,)", "one number or 1"],

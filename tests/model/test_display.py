@@ -155,7 +155,10 @@ def test_long_names_are_cut() -> None:
 
 
 class Unknown:
-    """A scalar that can be added but is no number, as a traced one."""
+    """A scalar that can be added but is no number, as a traced one, whose root NumPy can take."""
+
+    def sqrt(self) -> Unknown:
+        return self
 
     def __add__(self, other: object) -> Unknown:
         return self

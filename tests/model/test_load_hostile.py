@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import phipsi as pp
+from phipsi.model import untrusted
 from phipsi.model.json import to_json
 from phipsi.model.untrusted import MAX_BYTES
 
@@ -80,7 +81,7 @@ TEXTS = {
     "1e400 origin": (URDF.replace("0 0 0.1", "0 0 1e400"), "must be finite"),
     "overflow": (
         URDF.replace('value="1.5"', 'value="1e300"').replace("0 0 0.1", "0 0 1e300"),
-        "not finite",
+        "'link': inertia is .*, but every number must be finite",
     ),
     "hexadecimal": (URDF.replace("1.5", "0x10"), "'0x10', which is not a number"),
     "underscores": (URDF.replace("1.5", "1_5"), "'1_5', which is not a number"),
@@ -95,7 +96,7 @@ TEXTS = {
 }  # fmt: skip
 
 
-@pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning")
+@pytest.mark.filterwarnings("error::RuntimeWarning")
 @pytest.mark.parametrize("what", TEXTS)
 def test_hostile_text(what: str):
     refused(*TEXTS[what])
@@ -193,6 +194,15 @@ def test_save_and_load(tmp_path: Path):
     pp.save(robot, path)
     assert pp.load(path).key == robot.key
     assert [p.name for p in tmp_path.iterdir()] == ["arm.json"]
+
+
+def test_what_load_would_refuse_is_not_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    robot, path = pp.load(URDF), tmp_path / "arm.json"
+    for limit, message in (("MAX_PARTS", "at most 0 are read"), ("MAX_BYTES", "at most 0 are")):
+        with monkeypatch.context() as patch, pytest.raises(pp.ModelError, match=message):
+            patch.setattr(untrusted, limit, 0)
+            pp.save(robot, path)
+    assert not path.exists()
 
 
 def test_a_failed_save_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +12,7 @@ from phipsi.algorithms.kinematics import (
     frame_velocity,
     jacobian,
 )
+from phipsi.caller import warn
 from phipsi.model import Hinge, ModelWarning, Robot
 from phipsi.model import rebase as model
 from phipsi.programs import program
@@ -153,7 +153,7 @@ def rebase(robot: Robot, body: str) -> RebasedRobot:
         raise TypeError(f"rebase needs a Robot and the name of a body, got a {kind} and {body!r}")
     other, dropped = model.rerooted(robot, body)
     for words in dropped:
-        warnings.warn(words, ModelWarning, stacklevel=2)
+        warn(words, ModelWarning)
     return RebasedRobot(robot, other)
 
 

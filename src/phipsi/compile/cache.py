@@ -17,12 +17,12 @@ import stat
 import struct
 import sys
 import time
-import warnings
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from phipsi import sources
+from phipsi.caller import warn
 from phipsi.compile import ownership
 
 DEFAULT_LIMIT = 512 << 20
@@ -288,7 +288,7 @@ def _warn_unsafe(directory: Path, flaw: str) -> None:
 @functools.cache
 def _warn(message: str) -> None:
     """Issue a warning, once per process."""
-    warnings.warn(message, RuntimeWarning, stacklevel=4)
+    warn(message, RuntimeWarning)
 
 
 def _name(key: str) -> str:

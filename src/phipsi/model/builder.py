@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
+from functools import cache
 from typing import Annotated, Any, Generic, Self, TypedDict, Unpack
 
 import numpy as np
 
+from phipsi.caller import warn
 from phipsi.conventions import WORLD
-from phipsi.model import validate
+from phipsi.model import hinge_checks, inertia_checks, validate
 from phipsi.model.description import R, RobotDescription
 from phipsi.model.errors import ModelError, ModelWarning
-from phipsi.model.hinges import KINDS, HingeName
+from phipsi.model.hinge_checks import NO_LIMIT, PER_Q, PER_V
+from phipsi.model.hinges import KINDS, HingeKind, HingeName
 from phipsi.model.parts import Body, Frame, Hinge, Mimic, WeldedBody
+from phipsi.model.untrusted import listed, quoted
 from phipsi.spatial import SpatialInertia, Transform
-from phipsi.spatial import rotation as rot
 from phipsi.typing import Array, ArrayLike
 
-PER_HINGE = (*validate.PER_V, *validate.PER_Q, "friction_speed")
+PER_HINGE = (*PER_V, *PER_Q, "friction_speed")
 """The numbers of a hinge that a description may give."""
+_FIELDS = {f.name for f in fields(Hinge)} - {"name", "q", "v"}
+"""The fields of a hinge that can be changed before the robot is built."""
 
 
 class HingeNumbers(TypedDict, total=False):
@@ -50,6 +54,7 @@ class RobotBuilder(Generic[R]):
         self.hinges: list[Hinge] = []
         self.frames: list[Frame] = []
         self._accepted: set[str] = set()  # bodies of built robots, whose inertias were checked
+        self._numbers: dict[str, int] = {}  # the places of hinges in the list, by name
 
     def body(
         self,
@@ -82,13 +87,16 @@ class RobotBuilder(Generic[R]):
         ModelError
             If a number is not finite or the inertia is not symmetric.
         """
-        m = validate.number(f"body {name!r}: mass", mass)
-        center = validate.numbers(f"body {name!r}: centre of mass", com, (3,))
-        tensor = validate.array(f"body {name!r}: inertia", inertia)
+        where = f"body {quoted(name)}"
+        m = validate.number(f"{where}: mass", mass)
+        center = validate.numbers(f"{where}: centre of mass", com, (3,))
+        tensor = validate.array(f"{where}: inertia", inertia)
         tensor = np.diag(tensor) if tensor.shape == (3,) else tensor
-        validate.numbers(f"body {name!r}: inertia", tensor, (3, 3))
-        validate.symmetric(f"body {name!r}: inertia", tensor)
-        return self._body(Body(name, SpatialInertia.of(m, center, tensor)))
+        tensor = validate.numbers(f"{where}: inertia", tensor, (3, 3))
+        validate.symmetric(f"{where}: inertia", tensor)
+        with np.errstate(all="ignore"):  # what overflows is refused by `build`
+            self.bodies.append(Body(name, SpatialInertia.of(m, center, tensor)))
+        return self
 
     def hinge(
         self,
@@ -147,28 +155,24 @@ class RobotBuilder(Generic[R]):
         ModelError
             If the kind or a keyword is unknown, or a number or the axis is wrong.
         """
-        given: dict[str, object] = {**numbers}
-        where = f"hinge {name!r}"
-        row = KINDS.get(kind)
+        where = f"hinge {quoted(name)}"
+        row = KINDS.get(kind) if isinstance(kind, str) else None
         if row is None:
-            raise ModelError(f"{where} has unknown kind {kind!r}; known are {', '.join(KINDS)}")
-        values: dict[str, Any] = {}
-        defaults = {**validate.NO_LIMIT, "rest": row.neutral}
-        for keys, size in ((validate.PER_V, row.nv), (validate.PER_Q, row.nq)):
-            for key in keys:
-                value = given.pop(key, defaults.get(key, 0.0))
-                values[key] = _filled(f"{where}: {key}", value, size)
-        values["pitch"] = validate.number(f"{where}: pitch", pitch)
-        speed = given.pop("friction_speed", 0.01)
-        values["friction_speed"] = validate.number(f"{where}: friction_speed", speed)
-        if given:
             raise ModelError(
-                f"{where} does not know {', '.join(given)}; known are {', '.join(PER_HINGE)}"
+                f"{where} has unknown kind {quoted(kind)}; known are {', '.join(KINDS)}"
             )
-        pose = placement or _pose(where, position, rpy)
+        unknown = numbers.keys() - PER_HINGE
+        if unknown:
+            raise ModelError(
+                f"{where} does not know {listed(sorted(unknown))}; known are {', '.join(PER_HINGE)}"
+            )
+        values = _checked(where, row, {"pitch": pitch, **numbers})
+        pose = validate.pose(where, position, rpy) if placement is None else placement
         axes = validate.axes(where, row, axis)
-        hinge = Hinge(name, row, parent, child, pose, axes, mimic=mimic, **values)
-        return self._hinge(hinge)
+        self.hinges.append(
+            Hinge(name, row, parent, child, pose, axes, mimic=mimic, **(defaults(row) | values))
+        )
+        return self
 
     def frame(
         self,
@@ -199,8 +203,10 @@ class RobotBuilder(Generic[R]):
         Builder
             The builder itself.
         """
-        pose = placement or _pose(f"frame {name!r}", position, rpy)
-        return self._frame(Frame(name, body, pose))
+        where = f"frame {quoted(name)}"
+        pose = validate.pose(where, position, rpy) if placement is None else placement
+        self.frames.append(Frame(name, body, pose))
+        return self
 
     def add(
         self,
@@ -228,26 +234,30 @@ class RobotBuilder(Generic[R]):
         Builder
             The builder itself.
         """
-        mount = placement or Transform.identity()
+        validate.of_class("add: the robot", robot, RobotDescription)
+        validate.of_class("add: prefix", prefix, str)
+        mount = Transform.identity() if placement is None else placement
+        validate.placements(lambda i: "add", [mount])
 
         def named(name: str) -> str:
             return at if name == WORLD else prefix + name
 
         def placed(name: str, pose: Transform) -> Transform:
-            return mount @ pose if name == WORLD else pose
+            with np.errstate(all="ignore"):
+                return mount @ pose if name == WORLD else pose
 
         for body in robot.bodies:
             welded = tuple(replace(w, name=prefix + w.name) for w in body.welded)
-            self._body(replace(body, name=prefix + body.name, welded=welded))
+            self.bodies.append(replace(body, name=prefix + body.name, welded=welded))
             self._accepted.add(prefix + body.name)
         for h in robot.hinges:
             mimic = h.mimic and replace(h.mimic, joint=prefix + h.mimic.joint)
-            self._hinge(
+            self.hinges.append(
                 replace(h, name=prefix + h.name, parent=named(h.parent), child=prefix + h.child,
                         placement=placed(h.parent, h.placement), mimic=mimic)
             )  # fmt: skip
         for f in robot.frames.values():
-            self._frame(
+            self.frames.append(
                 replace(f, name=prefix + f.name, body=named(f.body),
                         placement=placed(f.body, f.placement))
             )  # fmt: skip
@@ -271,12 +281,27 @@ class RobotBuilder(Generic[R]):
         Raises
         ------
         ModelError
-            If there is no such hinge.
+            If there is no such hinge or field, or a number is wrong.
         """
-        if all(h.name != name for h in self.hinges):
-            raise ModelError(f"robot {self.name!r} has no hinge {name!r} to change")
-        self.hinges = [replace(h, **changes) if h.name == name else h for h in self.hinges]
+        i, where = self._number(name), f"hinge {quoted(name)}"
+        unknown = changes.keys() - _FIELDS
+        if unknown:
+            raise ModelError(f"{where} has no field {listed(sorted(unknown))} that can be changed")
+        kind = changes.get("kind", self.hinges[i].kind)
+        validate.of_class(f"{where}: kind", kind, HingeKind)
+        self.hinges[i] = replace(self.hinges[i], **{**changes, **_checked(where, kind, changes)})
         return self
+
+    def _number(self, name: str) -> int:
+        """The place of a hinge in the list."""
+        validate.of_class("the name of the hinge to change", name, str)
+        i = self._numbers.get(name, -1)
+        if not (0 <= i < len(self.hinges) and self.hinges[i].name == name):
+            self._numbers = {h.name: i for i, h in enumerate(self.hinges)}
+            i = self._numbers.get(name, -1)
+        if i < 0:
+            raise ModelError(f"robot {quoted(self.name)} has no hinge {quoted(name)} to change")
+        return i
 
     def build(self, *, strict: bool = False) -> R:
         """Check all parts and make the robot.
@@ -301,102 +326,137 @@ class RobotBuilder(Generic[R]):
             If the description is wrong; the message says what is wrong, where, and what to do.
         """
         validate.names(self.name, self.bodies, self.hinges, self.frames)
-        validate.numbers("gravity", self.gravity, (3,))
-        for h in self.hinges:
-            validate.hinge(h)
-        for f in self.frames:
-            validate.placement(f"frame {f.name!r}", f.placement)
-        for w in (w for body in self.bodies for w in body.welded):
-            validate.placement(f"body {w.name!r}", w.placement)
-        hinge_of = validate.tree(self.bodies, self.hinges, self.frames)
-        for body in self.bodies:
-            for doubt in validate.inertia(body):
-                if body.name in self._accepted and not strict:
-                    continue
+        with np.errstate(all="ignore"):
+            gravity = validate.numbers("gravity", self.gravity, (3,))
+            hinge_checks.check(self.hinges)
+            self._check_placements(self.frames, "frame")
+            self._check_placements([w for b in self.bodies for w in b.welded], "body")
+            hinge_of = validate.tree(self.bodies, self.hinges, self.frames)
+            validate.mimics(self.hinges)
+            for name, doubt in inertia_checks.doubts(self.bodies):
                 if strict:
                     raise ModelError(doubt)
-                warnings.warn(doubt, ModelWarning, stacklevel=2)
-        robot = self._merged(hinge_of)
-        validate.regular(robot)
+                if name not in self._accepted:
+                    warn(doubt, ModelWarning)
+            robot = self._merged(hinge_of, gravity)
+            inertia_checks.regular(robot)
         return robot
 
-    def _body(self, body: Body) -> Self:
-        self.bodies.append(body)
-        return self
+    def _check_placements(self, parts: Sequence[Frame | WeldedBody], what: str) -> None:
+        validate.placements(
+            lambda i: f"{what} {quoted(parts[i].name)}", [part.placement for part in parts]
+        )
 
-    def _hinge(self, hinge: Hinge) -> Self:
-        self.hinges.append(hinge)
-        return self
-
-    def _frame(self, frame: Frame) -> Self:
-        self.frames.append(frame)
-        return self
-
-    def _merged(self, hinge_of: Mapping[str, Hinge]) -> R:
+    def _merged(self, hinge_of: Mapping[str, Hinge], gravity: Array) -> R:
         """The robot: moving bodies are numbered depth first, welded bodies merged into others, and
         each hinge gets its slices of q and v."""
         body_of = {b.name: b for b in self.bodies}
         outboard: dict[str, list[Hinge]] = {}
-        for body in self.bodies:
+        for body in reversed(self.bodies):
             h = hinge_of[body.name]
             outboard.setdefault(h.parent, []).append(h)
-        bodies: list[Body] = []
         hinges: list[Hinge] = []
-        carrier = {WORLD: (WORLD, Transform.identity())}  # name: (moving body or world, pose on it)
+        carrier: dict[str, tuple[str, Transform]] = {}
+        """Of each welded body the moving body, or world, that it is part of, and its pose there."""
         merged: dict[str, SpatialInertia] = {}
         welded: dict[str, list[WeldedBody]] = {}
         frames: dict[str, Frame] = {}
-        named = {
-            f.name for f in self.frames if f.name == f.body
-        }  # frames that replace a body's own
+        own = {f.name for f in self.frames if f.name == f.body}  # take the place of a body's frame
         nq = nv = 0
-        stack = list(reversed(outboard.get(WORLD, [])))
+        stack = outboard.pop(WORLD, [])
         while stack:
             h = stack.pop()
-            body, (holder, pose) = body_of[h.child], carrier[h.parent]
-            pose = pose @ h.placement
+            body, (holder, pose) = body_of[h.child], _carried(carrier, h.parent, h.placement)
             if h.kind.nv == 0:
                 carrier[body.name] = holder, pose
-                if body.name not in named:
+                if body.name not in own:
                     frames[body.name] = Frame(body.name, holder, pose)
                 if holder != WORLD:
                     merged[holder] = merged[holder] + pose.congruence(body.inertia)
-                    own = WeldedBody(body.name, body.bare, Transform.identity())
-                    parts = replace(body, welded=(own, *body.welded)).seen_from(pose).welded
+                    bare = WeldedBody(body.name, body.bare, Transform.identity())
+                    parts = replace(body, welded=(bare, *body.welded)).seen_from(pose).welded
                     welded[holder].extend(parts)
             else:
-                carrier[body.name] = body.name, Transform.identity()
                 merged[body.name], welded[body.name] = body.inertia, list(body.welded)
-                bodies.append(body)
                 hinges.append(
                     replace(h, parent=holder, placement=pose,
                             q=slice(nq, nq + h.kind.nq), v=slice(nv, nv + h.kind.nv))
                 )  # fmt: skip
                 nq, nv = nq + h.kind.nq, nv + h.kind.nv
-            stack.extend(reversed(outboard.get(body.name, [])))
+            stack.extend(outboard.pop(body.name, ()))
         for f in self.frames:
-            holder, pose = carrier[f.body]
             if f.name in frames:
                 raise ModelError(
-                    f"frame {f.name!r} has the name of a welded body, which is a frame already; "
-                    "rename one"
+                    f"frame {quoted(f.name)} has the name of a welded body, which is a frame "
+                    "already; rename one"
                 )
-            frames[f.name] = Frame(f.name, holder, pose @ f.placement)
-        gravity = np.array(self.gravity, float)
-        _freeze(gravity, *(a for inertia in merged.values() for a in (inertia.moment, inertia.J)))
-        added = [w for parts in welded.values() for w in parts]
-        _freeze(*(a for w in added for a in (w.inertia.moment, w.inertia.J)))
-        for part in (*hinges, *frames.values(), *added):
-            _freeze(part.placement.rotation, part.placement.position)
-        for h in hinges:
-            _freeze(*h.axes)
-        bodies = [replace(b, inertia=merged[b.name], welded=tuple(welded[b.name])) for b in bodies]
+            frames[f.name] = Frame(f.name, *_carried(carrier, f.body, f.placement))
+        moving = {h.name for h in hinges}
+        hinges = [
+            replace(h, mimic=None) if h.mimic and h.mimic.joint not in moving else h for h in hinges
+        ]
+        bodies = [
+            replace(body_of[h.child], inertia=merged[h.child], welded=tuple(welded[h.child]))
+            for h in hinges
+        ]
+        _finish(gravity, bodies, hinges, frames)
         return self._make(self.name, tuple(bodies), tuple(hinges), frames, gravity)
+
+
+def _carried(
+    carrier: Mapping[str, tuple[str, Transform]], body: str, pose: Transform
+) -> tuple[str, Transform]:
+    """A pose on a body as one on the moving body, or the world, that this body is part of."""
+    holder, base = carrier.get(body, (body, None))
+    if base is not None:
+        return holder, base @ pose
+    return holder, Transform(pose.rotation + 0.0, pose.position + 0.0)  # a copy, with −0 as 0
+
+
+def _finish(
+    gravity: Array, bodies: Sequence[Body], hinges: Sequence[Hinge], frames: Mapping[str, Frame]
+) -> None:
+    """Check that sums over welded bodies are finite, and make all arrays immutable."""
+    welded = [w for body in bodies for w in body.welded]
+    placed: list[Hinge | Frame | WeldedBody] = [*hinges, *frames.values(), *welded]
+    validate.stacked(
+        lambda i: f"the position of {quoted(placed[i].name)}",
+        [part.placement.position for part in placed], (3,),
+    )  # fmt: skip
+    _freeze(gravity)
+    for part in (*bodies, *welded):
+        _freeze(part.inertia.moment, part.inertia.J)
+    for part in placed:
+        _freeze(part.placement.rotation, part.placement.position)
+    for h in hinges:
+        _freeze(*h.axes)
+
+
+@cache
+def defaults(kind: HingeKind) -> dict[str, Any]:
+    """The numbers of a hinge of this kind for which its description gives none."""
+    sizes = {**dict.fromkeys(PER_V, kind.nv), **dict.fromkeys(PER_Q, kind.nq)}
+    given = {**NO_LIMIT, "rest": kind.neutral}
+    arrays = {key: np.full(n, given.get(key, 0.0)) for key, n in sizes.items()}
+    _freeze(*arrays.values())
+    return {**arrays, "pitch": 0.0, "friction_speed": 0.01}
+
+
+def _checked(where: str, kind: HingeKind, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The given numbers of a hinge; one number stands for all of its freedoms or coordinates."""
+    values: dict[str, Any] = {}
+    for key, value in given.items():
+        if key in PER_V or key in PER_Q:
+            size = kind.nv if key in PER_V else kind.nq
+            values[key] = _filled(f"{where}: {key}", value, size)
+        elif key in ("pitch", "friction_speed"):
+            values[key] = validate.number(f"{where}: {key}", value)
+    return values
 
 
 def _filled(where: str, value: object, size: int) -> Array:
     """The value as an immutable array with one axis; one number is repeated."""
-    array = validate.array(where, value).copy()
+    array = validate.array(where, value)
     if array.ndim == 0:
         array = np.full(size, float(array))
     if array.shape != (size,):
@@ -411,9 +471,3 @@ def _freeze(*arrays: Array) -> None:
     """Make the arrays immutable."""
     for array in arrays:
         array.flags.writeable = False
-
-
-def _pose(where: str, position: ArrayLike, rpy: ArrayLike) -> Transform:
-    origin = validate.numbers(f"{where}: position", position, (3,))
-    roll, pitch, yaw = validate.numbers(f"{where}: rpy", rpy, (3,)).tolist()
-    return Transform(rot.from_rpy(roll, pitch, yaw), rot.scalars(origin))

@@ -38,14 +38,15 @@ def random_state(
     """(q, v), (*batch, nq) and (*batch, nv)."""
     rng = np.random.default_rng(rng)
     q = np.empty((*batch, robot.nq))
+    lower, upper = robot.joint_data("lower"), robot.joint_data("upper")
+    angles = [angle for h in robot.hinges for angle in h.kind.angles or (False,) * h.kind.nq]
+    free = np.where(np.array(angles, bool), np.pi, 1.0)
+    low = np.where(upper > -free, -free, upper - 2 * free)
+    low = np.where(np.isfinite(lower), lower, low)
+    high = np.where(np.isfinite(upper), upper, np.where(low < free, free, low + 2 * free))
     for h in robot.hinges:
         part = q[..., h.q]
-        angles = h.kind.angles or (False,) * h.kind.nq
-        free = np.where(angles, np.pi, 1.0)
-        low = np.where(h.upper > -free, -free, h.upper - 2 * free)
-        low = np.where(np.isfinite(h.lower), h.lower, low)
-        high = np.where(np.isfinite(h.upper), h.upper, np.where(low < free, free, low + 2 * free))
-        part[...] = rng.uniform(low, high, part.shape)
+        part[...] = rng.uniform(low[h.q], high[h.q], part.shape)
         if h.kind.quaternion is not None:
             x = rng.standard_normal((*batch, 4))
             part[..., h.kind.quaternion :] = x / np.linalg.norm(x, axis=-1, keepdims=True)

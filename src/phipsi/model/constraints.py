@@ -21,6 +21,7 @@ from phipsi.model import validate
 from phipsi.model.errors import ModelError
 from phipsi.model.hinges import KINDS, HingeKind, HingeName
 from phipsi.model.parts import INF
+from phipsi.model.untrusted import quoted
 from phipsi.spatial import Force, Motion, Transform
 from phipsi.spatial import rotation as rot
 from phipsi.spatial.rotation import Vector
@@ -130,16 +131,16 @@ class Loop(Closure):
     pitch: float = 0.0
 
     def __post_init__(self) -> None:
-        where = f"loop {self.a!r} to {self.b!r}"
+        where = f"loop {quoted(self.a)} to {quoted(self.b)}"
         kind = self.free if isinstance(self.free, str) else None
         if kind is None:
             object.__setattr__(self, "free", _force_rows(where, self.free))
         elif kind not in KINDS or kind == "free":
             known = ", ".join(name for name in KINDS if name != "free")
-            raise ModelError(f"{where}: free={kind!r} is no joint that can close it; {known}")
+            raise ModelError(f"{where}: free={quoted(kind)} is no joint that can close it; {known}")
         if self.axis is not None:
             if kind is None or not KINDS[kind].axes:
-                raise ModelError(f"{where}: free={self.free!r} has no axis; leave axis out")
+                raise ModelError(f"{where}: free={quoted(self.free)} has no axis; leave axis out")
             given = validate.array(f"{where}: axis", self.axis)
             validate.axes(where, KINDS[kind], given)
             object.__setattr__(self, "axis", _tupled(given))
@@ -314,20 +315,22 @@ class Grasp(Closure):
     radius: float = 0.0
 
     def __post_init__(self) -> None:
-        where = f"grasp of {self.b!r} by {self.a!r}"
+        where = f"grasp of {quoted(self.b)} by {quoted(self.a)}"
         if not isinstance(self.contact, str) or self.contact not in CONTACTS:
             known = ", ".join(CONTACTS)
-            raise ModelError(f"{where}: no contact {self.contact!r}; known are {known}")
+            raise ModelError(f"{where}: no contact {quoted(self.contact)}; known are {known}")
         for name in ("friction", "torsion", "radius"):
             value = validate.array(f"{where}: {name}", getattr(self, name))
             if value.ndim or not value >= 0:
-                raise ModelError(f"{where}: {name} is {value}, needs a number ≥ 0")
+                raise ModelError(f"{where}: {name} is {quoted(value)}, needs a number ≥ 0")
             object.__setattr__(self, name, float(value))
         if self.kind.pulls and min(self.friction, self.torsion) < INF:
             raise ModelError(f"{where}: a firm grip has no friction cone; leave friction out")
         for name, row in (("friction", 3), ("torsion", 2)):
             if getattr(self, name) < INF and row not in self.kind.transmits:
-                raise ModelError(f"{where}: {self.contact!r} has no {name} to bound; leave it out")
+                raise ModelError(
+                    f"{where}: {quoted(self.contact)} has no {name} to bound; leave it out"
+                )
         if self.radius == INF or (self.radius and not self.kind.rolls):
             raise ModelError(f"{where}: radius is that of a ball that rolls, contact='rolling'")
 

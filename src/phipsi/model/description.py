@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Annotated, Literal, TypeVar, overload
+from typing import Annotated, Literal, TypeVar, get_args, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from phipsi.conventions import GRAVITY, WORLD
 from phipsi.model.errors import ModelError
 from phipsi.model.names import meant
 from phipsi.model.parts import Body, Frame, Hinge, PerCoordinate, PerFreedom
+from phipsi.model.untrusted import listed, quoted
 from phipsi.typing import Array, Configuration, JointVector, Real, Vector3
 
 
@@ -55,11 +56,35 @@ class RobotDescription:
     @cached_property
     def parents(self) -> tuple[int, ...]:
         """For each body the index of its parent, −1 for the world."""
-        return tuple(self._index.get(h.parent, -1) for h in self.hinges)
+        return tuple(self.moving.get(h.parent, -1) for h in self.hinges)
 
     @cached_property
-    def _index(self) -> dict[str, int]:
+    def moving(self) -> Mapping[str, int]:
+        """The numbers of the moving bodies by name."""
         return {body.name: i for i, body in enumerate(self.bodies)}
+
+    @cached_property
+    def welded_places(self) -> Mapping[str, tuple[int, int]]:
+        """For each welded body by name the numbers of its moving body, and among those welded to
+        it."""
+        return {w.name: (i, k) for i, b in enumerate(self.bodies) for k, w in enumerate(b.welded)}
+
+    @cached_property
+    def _hinges(self) -> dict[str, Hinge]:
+        return {h.name: h for h in self.hinges}
+
+    @cached_property
+    def _owners(self) -> tuple[Hinge, ...]:
+        """For each freedom the hinge that it belongs to."""
+        return tuple(h for h in self.hinges for _ in range(h.kind.nv))
+
+    @cached_property
+    def _roots(self) -> tuple[int, ...]:
+        """For each body the index of the root of its tree."""
+        roots: list[int] = []
+        for i, parent in enumerate(self.parents):
+            roots.append(i if parent < 0 else roots[parent])
+        return tuple(roots)
 
     def body_index(self, name: str) -> int:
         """The index of a body in `bodies`.
@@ -81,10 +106,9 @@ class RobotDescription:
         """
         if name == WORLD:
             return -1
-        try:
-            return self._index[name]
-        except KeyError:
-            raise self.unknown("body", name, list(self._index)) from None
+        if not isinstance(name, str) or name not in self.moving:
+            raise self.unknown("body", name, list(self.moving))
+        return self.moving[name]
 
     def hinge(self, name: str) -> Hinge:
         """The hinge of a given name.
@@ -104,10 +128,9 @@ class RobotDescription:
         ModelError
             If the robot has no such hinge.
         """
-        for h in self.hinges:
-            if h.name == name:
-                return h
-        raise self.unknown("hinge", name, [h.name for h in self.hinges])
+        if not isinstance(name, str) or name not in self._hinges:
+            raise self.unknown("hinge", name, list(self._hinges))
+        return self._hinges[name]
 
     def frame(self, name: str) -> Frame:
         """The frame of a given name.
@@ -127,13 +150,14 @@ class RobotDescription:
         ModelError
             If there is no such frame.
         """
-        if name in self.frames:
-            return self.frames[name]
-        if name in self._index:
-            return Frame(name, name, self.bodies[self._index[name]].origin)
-        if name == WORLD:
-            return Frame(name, name)
-        raise self.unknown("frame", name, [*self.frames, *self._index, WORLD])
+        if isinstance(name, str):
+            if name in self.frames:
+                return self.frames[name]
+            if name in self.moving:
+                return Frame(name, name, self.bodies[self.moving[name]].origin)
+            if name == WORLD:
+                return Frame(name, name)
+        raise self.unknown("frame", name, [*self.frames, *self.moving, WORLD])
 
     def unknown(self, what: str, name: str, known: list[str]) -> ModelError:
         """The error about a part that the robot does not have.
@@ -152,10 +176,11 @@ class RobotDescription:
         ModelError
             The error.
         """
-        shown = ", ".join(repr(n) for n in known[:12])
-        more = f" and {len(known) - 12} more" if len(known) > 12 else ""
-        hint = meant(name, known)
-        return ModelError(f"robot {self.name!r} has no {what} {name!r}; {hint}it has {shown}{more}")
+        shown = listed(known, 12) or "none"
+        return ModelError(
+            f"robot {quoted(self.name)} has no {what} {quoted(name)}; {meant(name, known)}it has "
+            f"{shown}"
+        )
 
     def root(self, body: str) -> str:
         """The root of the tree that a body belongs to.
@@ -171,9 +196,7 @@ class RobotDescription:
             The name of the root body; "world" for the world.
         """
         i = self.body_index(body)
-        while i >= 0 and self.parents[i] >= 0:
-            i = self.parents[i]
-        return self.bodies[i].name if i >= 0 else WORLD
+        return self.bodies[self._roots[i]].name if i >= 0 else WORLD
 
     def freedoms(self, root: str) -> Annotated[NDArray[np.int_], "n"]:
         """The indices in v of the freedoms of one tree.
@@ -188,7 +211,8 @@ class RobotDescription:
         (n,)
             The indices, in increasing order.
         """
-        own = (h.v for h in self.hinges if self.root(h.child) == root)
+        i = self.body_index(root)
+        own = (h.v for h, tree in zip(self.hinges, self._roots, strict=True) if tree == i)
         return np.array([i for v in own for i in range(v.start, v.stop)], int)
 
     def mask(self, *hinges: str) -> Annotated[NDArray[np.bool_], "nv"]:
@@ -239,11 +263,11 @@ class RobotDescription:
         IndexError
             If there is no such freedom.
         """
-        for h in self.hinges:
-            if h.v.start <= freedom < h.v.stop:
-                return h
+        if isinstance(freedom, int | np.integer) and 0 <= freedom < self.nv:
+            return self._owners[freedom]
         raise IndexError(
-            f"robot {self.name!r} has {self.nv} freedoms, and none of number {freedom}"
+            f"robot {quoted(self.name)} has {self.nv} freedoms, and none of number "
+            f"{quoted(freedom)}"
         )
 
     @cached_property
@@ -271,6 +295,8 @@ class RobotDescription:
             The numbers in the order of the hinges: one for each freedom, and of lower, upper and
             rest one for each coordinate.
         """
+        if field not in (*get_args(PerFreedom), *get_args(PerCoordinate), "friction_speed"):
+            raise ModelError(f"hinges have no numbers named {quoted(field)}")
         parts = [getattr(h, field) for h in self.hinges]
         sized = zip(parts, self.hinges, strict=True)
         return np.concatenate(

@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 
 from phipsi.conventions import WORLD
+from phipsi.model import validate
 from phipsi.model.builder import RobotBuilder
 from phipsi.model.description import R, RobotDescription
 from phipsi.model.errors import ModelError
+from phipsi.model.hinge_checks import PER_Q, PER_V
 from phipsi.model.hinges import KINDS
-from phipsi.model.validate import PER_Q, PER_V
+from phipsi.model.untrusted import quoted
 from phipsi.spatial import Transform
 from phipsi.spatial import rotation as rot
 from phipsi.typing import ConfigurationLike
@@ -20,13 +22,14 @@ from phipsi.typing import ConfigurationLike
 
 def locked(robot: R, joints: str | Iterable[str], q: ConfigurationLike | None = None) -> R:
     """The robot with the named joints locked at their coordinates in q (default: neutral)."""
-    at = robot.neutral() if q is None else np.asarray(q, float)
-    if at.shape != (robot.nq,):
-        raise ValueError(f"q has shape {at.shape}, but robot {robot.name!r} needs ({robot.nq},)")
+    at = robot.neutral() if q is None else validate.numbers("q", q, (robot.nq,))
+    if not isinstance(joints, Iterable):
+        raise ModelError(f"joints is {quoted(joints)}, needs the names of hinges")
     builder = _builder(robot)
     for name in [joints] if isinstance(joints, str) else joints:
         h = robot.hinge(name)
-        pose = h.placement @ h.kind.pose(h, rot.scalars(at[h.q]))
+        with np.errstate(all="ignore"):
+            pose = h.placement @ h.kind.pose(h, rot.scalars(at[h.q]))
         builder.replace_hinge(name, **_weld(pose))
     return builder.build()
 
@@ -44,15 +47,20 @@ def attach(
     The world of `other` is at the pose `placement` in that frame. Free hinges between `other` and
     its world, such as that of a payload, become welds.
     """
+    validate.of_class("attach: the robot to be mounted", other, RobotDescription)
+    validate.of_class("attach: prefix", prefix, str)
     frame = robot.frame(at)
+    mount = Transform.identity() if placement is None else placement
+    validate.placements(lambda i: "attach", [mount])
+    with np.errstate(all="ignore"):
+        mount = frame.placement @ mount
     names = {b.name for b in robot.bodies} | {h.name for h in robot.hinges} | set(robot.frames)
     parts = [*other.bodies, *other.hinges, *other.frames.values()]
     for part in parts:
         if prefix + part.name in names:
             raise ModelError(
-                f"both robots have a part named {prefix + part.name!r}; pass another prefix="
+                f"both robots have a part named {quoted(prefix + part.name)}; pass another prefix="
             )
-    mount = frame.placement @ (placement or Transform.identity())
     builder = _builder(robot).add(other, prefix=prefix, at=frame.body, placement=mount)
     for h in other.hinges:
         if h.kind.name == "free" and h.parent == WORLD:

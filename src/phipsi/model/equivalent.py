@@ -59,6 +59,7 @@ for _axis in _UNIT:
     _axis.flags.writeable = False
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def equivalent(robot: R) -> R:
     """A robot with the same joint-space dynamics and more zeros: fewer operations when traced.
 

@@ -26,21 +26,22 @@ import numpy as np
 
 from phipsi.conventions import GRAVITY
 from phipsi.model import untrusted
-from phipsi.model.builder import RobotBuilder
+from phipsi.model.builder import RobotBuilder, defaults
 from phipsi.model.description import R, RobotDescription
 from phipsi.model.errors import ModelError
-from phipsi.model.hinges import KINDS, REVERSED
-from phipsi.model.parts import INF, Body, Frame, Hinge, Mimic, WeldedBody
-from phipsi.model.validate import NO_LIMIT, PER_V
+from phipsi.model.hinge_checks import NO_LIMIT, PER_V
+from phipsi.model.hinges import KINDS, REVERSED, HingeKind
+from phipsi.model.parts import Body, Frame, Hinge, Mimic, WeldedBody
 from phipsi.spatial import SpatialInertia, Transform
 from phipsi.spatial import rotation as rot
 from phipsi.typing import Array
 
 VERSION = 1
 """The version of the format that this library writes and reads."""
-MAX_VALUES = 2_000_000
+MAX_VALUES = 8_000_000
 """The maximum number of values in a text."""
 
+_KINDS: dict[str, HingeKind] = {**KINDS, **REVERSED}
 _IDENTITY = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
 
 
@@ -66,7 +67,7 @@ def read_json(text: str | bytes, make: type[R], *, strict: bool = False) -> R:
     """The robot, of class `make`, that a JSON text describes; `strict` as in `Builder.build`."""
     root = _Object("the robot", _parsed(text))
     version = root.take("phipsi", None)
-    if version != VERSION:
+    if version != VERSION or isinstance(version, bool):
         raise ModelError(
             f"the robot has format version {untrusted.quoted(version)} under the key 'phipsi', but "
             f"this library reads version {VERSION}"
@@ -149,35 +150,26 @@ def _hinge_row(h: Hinge) -> dict[str, Any]:
 def _hinge(row: _Object) -> Hinge:
     """The hinge that a JSON object describes."""
     name, kind_name = row.name(), row.name("kind")
-    kinds = {**KINDS, **REVERSED}
-    if kind_name not in kinds:
+    kind = _KINDS.get(kind_name)
+    if kind is None:
         raise ModelError(
-            f"{row.where}.kind is {untrusted.quoted(kind_name)}; known are {', '.join(kinds)}"
+            f"{row.where}.kind is {untrusted.quoted(kind_name)}; known are {', '.join(_KINDS)}"
         )
-    kind = kinds[kind_name]
     parent, child = row.name("parent"), row.name("child")
     placement = row.placement()
     axes = tuple(
         rot.scalars(_numbers(f"{row.where}.axes[{i}]", axis, 3))
         for i, axis in enumerate(row.items("axes", []))
     )
-    arrays: dict[str, Any] = {
-        key: row.array(key, [NO_LIMIT.get(key, 0.0)] * kind.nv) for key in PER_V
-    }
-    arrays["lower"] = row.array("lower", [-INF] * kind.nq)
-    arrays["upper"] = row.array("upper", [INF] * kind.nq)
-    arrays["rest"] = row.array("rest", list(kind.neutral))
-    pitch, speed = row.number("pitch", 0.0), row.number("friction_speed", 0.01)
+    values = dict(defaults(kind))
+    values |= {key: row.value(key, values[key]) for key in values.keys() & row.left.keys()}
     mimic = None
     if (given := row.take("mimic", None)) is not None:
         m = _Object(f"{row.where}.mimic", given)
         mimic = Mimic(m.name("joint"), m.number("multiplier", 1.0), m.number("offset", 0.0))
         m.done()
     row.done()
-    return Hinge(
-        name, kind, parent, child, placement, axes, pitch,
-        friction_speed=speed, mimic=mimic, **arrays,
-    )  # fmt: skip
+    return Hinge(name, kind, parent, child, placement, axes, mimic=mimic, **values)
 
 
 class _Object:
@@ -213,21 +205,24 @@ class _Object:
         """The number under a key."""
         return _numbers(f"{self.where}.{key}", [self.take(key, default)], 1)[0]
 
-    def numbers(self, key: str, size: int, default: object = ...) -> list[float]:
-        """The list of `size` numbers under a key."""
-        return _numbers(f"{self.where}.{key}", self.take(key, default), size)
+    def value(self, key: str, default: Array | float) -> Array | float:
+        """The number under a key, or the numbers as an array, as many as the default has.
 
-    def array(self, key: str, default: list[float]) -> Array:
-        """The numbers under a key as an immutable array of the length of the default.
-
-        Of a limit, null means that there is none.
+        Of a limit, null means that there is none. An array that equals the default is the default
+        itself, so that hinges share it.
         """
-        given = self.items(key, default)
+        if not isinstance(default, np.ndarray):
+            return self.number(key, default)
+        given = self.items(key)
         if key in NO_LIMIT:
             given = [NO_LIMIT[key] if x is None else x for x in given]
         array = np.array(_numbers(f"{self.where}.{key}", given, len(default)), float)
         array.flags.writeable = False
-        return array
+        return default if array.tobytes() == default.tobytes() else array
+
+    def numbers(self, key: str, size: int, default: object = ...) -> list[float]:
+        """The list of `size` numbers under a key."""
+        return _numbers(f"{self.where}.{key}", self.take(key, default), size)
 
     def items(self, key: str, default: object = ...) -> list[object]:
         """The list under a key."""
@@ -238,7 +233,9 @@ class _Object:
 
     def rows(self, key: str, prefix: str = "") -> Iterator[_Object]:
         """The objects of the list under a key; `prefix` precedes it in error messages."""
-        for i, value in enumerate(self.items(key, [])):
+        values = self.items(key, [])
+        untrusted.bounded(f"{prefix}{key}", len(values))
+        for i, value in enumerate(values):
             yield _Object(f"{prefix}{key}[{i}]", value)
 
     def inertia(self) -> SpatialInertia:

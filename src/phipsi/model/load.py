@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, get_args
 
-from phipsi.model import mjcf, untrusted, urdf
+from phipsi.model import mjcf, untrusted, urdf, validate
 from phipsi.model.errors import ModelError
 from phipsi.model.files import write
 from phipsi.model.json import to_json
-from phipsi.model.robot import Robot, from_json, needs_robot
+from phipsi.model.robot import Robot, from_json
 
 Format = Literal["urdf", "mjcf", "json"]
 """A file format of robots."""
@@ -109,8 +109,12 @@ def save(robot: Robot, path: str | os.PathLike[str]) -> None:
     ...     pp.load(file) == robot
     True
     """
-    needs_robot("save", robot)
-    write(path, to_json(robot).encode())
+    validate.of_class("save: the robot", robot, Robot)
+    text = to_json(robot).encode()
+    for what, count in (("bodies", robot.nb), ("frames", len(robot.frames))):
+        untrusted.bounded(what, count)
+    untrusted.decoded(text)
+    write(path, text)
 
 
 def _robot(
@@ -146,6 +150,7 @@ def _robot(
 def _only_urdf(base: urdf.Base, armature: float | Mapping[str, float], what: str) -> None:
     """Raise an error if an option that only URDF has is given for another format."""
     if base != "fixed":
-        raise ModelError(f"base={base!r} is for URDF; {what} says itself how its base moves")
-    if armature:
+        shown = untrusted.quoted(base)
+        raise ModelError(f"base={shown} is for URDF; {what} says itself how its base moves")
+    if isinstance(armature, Mapping) or validate.number("armature", armature):
         raise ModelError(f"armature= is for URDF; {what} says itself what its rotors weigh")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from phipsi.caller import warn
 from phipsi.model import untrusted
 from phipsi.model.builder import HingeNumbers
 from phipsi.model.errors import ModelError, ModelWarning
@@ -93,7 +93,7 @@ def from_tree(root: Element, text: str, path: Path | None, *, strict: bool) -> R
         for doubt in doubts:
             if strict:
                 raise ModelError(doubt)
-            warnings.warn(doubt, ModelWarning, stacklevel=4)
+            warn(doubt, ModelWarning)
         return _Reader(m, root.get("model") or "robot").robot(strict)
 
 

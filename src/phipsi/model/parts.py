@@ -125,6 +125,8 @@ class Body:
 class Mimic:
     """A mimic relation of a URDF, q = multiplier · q(joint) + offset: data that no program uses.
 
+    The joint must be one of the robot's hinges; if it is welded, the relation is dropped with it.
+
     Parameters
     ----------
     joint

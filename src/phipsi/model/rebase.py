@@ -16,11 +16,11 @@ import numpy as np
 
 from phipsi.conventions import WORLD
 from phipsi.model.errors import ModelError
+from phipsi.model.hinge_checks import NO_LIMIT, PER_Q, PER_V
 from phipsi.model.hinges import REVERSED
 from phipsi.model.parts import Frame, Hinge
 from phipsi.model.reversal import Reversal
 from phipsi.model.robot import Builder, Robot
-from phipsi.model.validate import NO_LIMIT, PER_Q, PER_V
 from phipsi.spatial import Motion, Transform
 from phipsi.spatial.rotation import Scalars
 from phipsi.typing import Array, Configuration, JointVector

@@ -15,14 +15,14 @@ import numpy as np
 
 from phipsi.cached import cached_property
 from phipsi.conventions import GRAVITY
-from phipsi.model import configurations, edit, parameters
+from phipsi.model import configurations, edit, parameters, validate
 from phipsi.model.builder import RobotBuilder
 from phipsi.model.description import RobotDescription
 from phipsi.model.equivalent import equivalent
 from phipsi.model.errors import ModelError
 from phipsi.model.json import read_json, to_json
+from phipsi.model.untrusted import quoted
 from phipsi.spatial import Transform
-from phipsi.spatial import rotation as rot
 from phipsi.typing import (
     Array,
     ArrayLike,
@@ -313,7 +313,9 @@ class Robot(RobotDescription):
         ModelError
             If there is no such parameter, or its value has another shape or is impossible.
         """
-        return parameters.put_all(self, {name: rot.scalars(x) for name, x in values.items()})
+        if not isinstance(values, Mapping):
+            raise ModelError(f"values is {quoted(values)}, needs a mapping from names to numbers")
+        return parameters.put_all(self, values)
 
     @cached_property
     def equivalent(self) -> Robot:
@@ -504,10 +506,14 @@ def combine(robots: Mapping[str, Robot] | Sequence[Robot], *, name: str = "world
     """
     if isinstance(robots, Mapping):
         members = [(f"{key}/", robot) for key, robot in robots.items()]
-    else:
+    elif isinstance(robots, Iterable):
         members = [("", robot) for robot in robots]
+    else:
+        raise ModelError(f"combine needs robots, not {quoted(robots)}")
     if not members:
         raise ModelError("combine needs at least one robot")
+    for _, robot in members:
+        validate.of_class("combine: a member", robot, Robot)
     builder = Builder(name, gravity=members[0][1].gravity)
     for prefix, robot in members:
         builder.add(robot, prefix=prefix)

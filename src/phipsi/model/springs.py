@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf
-from numbers import Real as RealNumber
 from typing import Any
 
-import numpy as np
-
+from phipsi.model import validate
 from phipsi.model.errors import ModelError
+from phipsi.model.untrusted import quoted
 from phipsi.typing import Real
 
 
@@ -55,11 +53,11 @@ class Spring:
 
     def __post_init__(self) -> None:
         for name in ("stiffness", "damping", "rest_length"):
-            given = np.asarray(getattr(self, name))
-            value: Any = given.item() if given.ndim == 0 else getattr(self, name)
+            given: Any = getattr(self, name)
+            value: Any = given[()] if getattr(given, "shape", None) == () else given
             if not hasattr(value, "sqrt"):  # a traced number has it
-                if not isinstance(value, RealNumber) or not 0 <= float(value) < inf:
-                    where = f"spring between {self.a!r} and {self.b!r}"
-                    raise ModelError(f"{where}: {name} is {value!r}, needs a finite number ≥ 0")
-                value = float(value)
+                where = f"spring between {quoted(self.a)} and {quoted(self.b)}: {name}"
+                value = validate.number(where, value)
+                if value < 0:
+                    raise ModelError(f"{where} is {value:g}, needs a finite number ≥ 0")
             object.__setattr__(self, name, value)

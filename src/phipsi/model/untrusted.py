@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import os
+import reprlib
 import stat
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeGuard
 
@@ -19,20 +21,42 @@ MAX_ELEMENTS = 500_000
 """The maximum number of elements in an XML document."""
 MAX_ATTRIBUTES = 1_000_000
 """The maximum number of attributes in an XML document."""
+MAX_PARTS = 50_000
+"""The maximum number of bodies, hinges or frames that a description may list."""
 MAX_DEPTH = 1_000
 """The maximum depth of nesting in a document."""
 MAX_NAME = 1_000
 """The maximum length of a name."""
 
 
+class _Bounded(reprlib.Repr):
+    """Representations of bounded length and depth, whatever the value."""
+
+    def repr_int(self, x: int, level: int) -> str:
+        """The digits; of an integer with thousands of digits, which Python refuses to write, its
+        size."""
+        return repr(x) if x.bit_length() < 1_000 else f"an integer of {x.bit_length():,} bits"
+
+
+_bounded = _Bounded()
+_bounded.maxlist = _bounded.maxtuple = _bounded.maxdict = _bounded.maxarray = 12
+_bounded.maxstring = _bounded.maxother = 1_000
+
+
 def quoted(value: object, width: int = 60) -> str:
     """The value as it is shown in a message: one line of at most `width` characters."""
-    try:
-        shown = " ".join(repr(value[:width] if isinstance(value, str | bytes) else value).split())
-    except (ValueError, RecursionError):  # a whole number with more digits than Python writes
-        shown = f"a {type(value).__name__}"
-    cut = isinstance(value, str | bytes) and len(value) > width
-    return shown if len(shown) <= width and not cut else shown[: width - 3] + "..."
+    if isinstance(value, str | bytes):
+        shown = repr(value[:width])
+        return shown if len(value) <= width >= len(shown) else shown[: width - 3] + "..."
+    shown = " ".join(_bounded.repr(value).split())
+    return shown if len(shown) <= width else shown[: width - 3] + "..."
+
+
+def listed(names: Iterable[object], shown: int = 3, separator: str = ", ") -> str:
+    """The first names, quoted, and how many more there are."""
+    names = list(names)
+    head = separator.join(map(quoted, names[:shown]))
+    return head if len(names) <= shown else f"{head} and {len(names) - shown:,} more"
 
 
 def name(where: str, value: object) -> str:
@@ -58,6 +82,15 @@ def number(where: str, value: str) -> float:
     if not math.isfinite(result):
         raise ModelError(f"{where} is {quoted(value)}, but every number must be finite")
     return result
+
+
+def bounded(what: str, count: int) -> None:
+    """Check that a description does not list too many parts."""
+    if count > MAX_PARTS:
+        raise ModelError(
+            f"the description has {count:,} {what}; at most {MAX_PARTS:,} are read (build larger "
+            "robots with phipsi.Builder)"
+        )
 
 
 def is_text(source: object) -> TypeGuard[str | bytes]:
@@ -94,6 +127,8 @@ def read(path: str | os.PathLike[str]) -> bytes:
 
 def decoded(source: str | bytes) -> str:
     """The text of a description: UTF-8, bounded, not empty and without null characters."""
+    if not isinstance(source, str | bytes):
+        raise ModelError(f"the description is {quoted(source)}, needs a text")
     if len(source) > MAX_BYTES:
         raise ModelError(
             f"the description has {len(source):,} characters; at most {MAX_BYTES:,} are read"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
+from phipsi.caller import warn
 from phipsi.conventions import WORLD
 from phipsi.model import untrusted, validate
 from phipsi.model.builder import HingeNumbers
@@ -88,12 +88,13 @@ def from_tree(
     _refuse_xacro(root)
     links = {_name(link): link for link in root.findall("link")}
     joints = [(_name(joint), joint) for joint in root.findall("joint")]
+    untrusted.bounded("joints", len(joints))
     _check_unique(root, joints)
     trunk = _root_link(links, joints)
     for message in _left_out(joints):
         if strict:
             raise ModelError(message)
-        warnings.warn(message, ModelWarning, stacklevel=4)
+        warn(message, ModelWarning)
     builder = Builder(root.get("name") or "robot")
     called = {WORLD: _RENAMED}
     if base == "free":
@@ -124,9 +125,8 @@ def _left_out(joints: list[tuple[str, Element]]) -> Iterator[str]:
     ):
         names = [name for name, joint in found if any(joint.find(t) is not None for t in tags)]
         if names:
-            shown = ", ".join(map(untrusted.quoted, names[:3]))
-            more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-            yield f"phipsi does not apply from this URDF: {what} ({len(names)}: {shown}{more})"
+            shown = untrusted.listed(names)
+            yield f"phipsi does not apply from this URDF: {what} ({len(names)}: {shown})"
 
 
 def _name(element: Element) -> str:
@@ -179,16 +179,17 @@ def _root_link(links: dict[str, Element], joints: list[tuple[str, Element]]) -> 
     if not roots:
         raise ModelError("every link is the child of a joint: the joints form a cycle; remove one")
     if len(roots) > 1:
-        shown = ", ".join(map(untrusted.quoted, roots[:3]))
         raise ModelError(
-            f"{len(roots)} links have no parent joint ({shown}), but a URDF has one root; join them"
+            f"{len(roots)} links have no parent joint ({untrusted.listed(roots)}), but a URDF has "
+            "one root; join them"
         )
     return roots[0]
 
 
 def _unused(name: str, joints: list[tuple[str, Element]]) -> str:
     """The name, with underscores appended until no joint has it."""
-    while any(name == other for other, _ in joints):
+    taken = {other for other, _ in joints}
+    while name in taken:
         name += "_"
     return name
 
@@ -204,8 +205,9 @@ def _add_link(builder: Builder, name: str, link: Element) -> None:
     xx, yy, zz = (_number(where, tensor, key) for key in ("ixx", "iyy", "izz"))
     xy, xz, yz = (_number(where, tensor, key, 0.0) for key in ("ixy", "ixz", "iyz"))
     pose = _origin(where, inertial)
-    R = np.asarray(pose.rotation, float)
-    central = R @ np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) @ R.T
+    R = np.array(pose.rotation, float)
+    with np.errstate(all="ignore"):
+        central = R @ np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) @ R.T
     builder.body(name, mass, pose.position, central)
 
 
@@ -229,14 +231,14 @@ def _add_joint(builder: Builder, name: str, joint: Element, parent: str, child: 
 
 def _add_armature(builder: Builder, armature: float | Mapping[str, float]) -> None:
     if not isinstance(armature, Mapping):
-        rotors = [h.name for h in builder.hinges if h.kind.nv == 1] if armature else []
-        armature = dict.fromkeys(rotors, armature)
+        rotor = validate.number("armature", armature)
+        armature = {h.name: rotor for h in builder.hinges if h.kind.nv == 1} if rotor else {}
+    known = {h.name for h in builder.hinges}
     for name, value in armature.items():
-        rotor = validate.number(f"armature of joint {untrusted.quoted(name)}", value)
-        hinge = next((h for h in builder.hinges if h.name == name), None)
-        if hinge is None:
+        if not isinstance(name, str) or name not in known:
             raise ModelError(f"armature names {untrusted.quoted(name)}, but no joint has that name")
-        builder.replace_hinge(name, armature=np.full(hinge.kind.nv, rotor))
+        rotor = validate.number(f"armature of joint {untrusted.quoted(name)}", value)
+        builder.replace_hinge(name, armature=rotor)
 
 
 def _data(where: str, kind: HingeName, joint: Element) -> HingeNumbers:
@@ -280,7 +282,8 @@ def _origin(where: str, element: Element) -> Transform:
     origin = element.find("origin")
     position = _triple(where, origin, "xyz", (0.0, 0.0, 0.0))
     angles = _triple(where, origin, "rpy", (0.0, 0.0, 0.0))
-    return Transform(rot.from_rpy(*angles), rot.scalars(position))
+    R = rot.from_rpy(*angles) if any(angles) else rot.identity()
+    return Transform(R, rot.scalars(position))
 
 
 def _number(where: str, element: Element, key: str, default: float | None = None) -> float:

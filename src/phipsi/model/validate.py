@@ -1,47 +1,61 @@
-"""Checks of a robot when it is built.
+"""Checks of the values and names that descriptions of robots consist of.
 
-Each raises a `ModelError` whose message is one sentence that names the body or hinge.
+Each raises a `ModelError` whose message is one sentence that names the part.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import get_args
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from phipsi.conventions import WORLD
-from phipsi.model import untrusted
-from phipsi.model.configurations import random_state
-from phipsi.model.description import RobotDescription
 from phipsi.model.errors import ModelError
 from phipsi.model.hinges import HingeKind
-from phipsi.model.parts import INF, Body, Frame, Hinge, PerCoordinate, PerFreedom
-from phipsi.spatial import Gain, Pivot, Transform
+from phipsi.model.parts import Body, Frame, Hinge
+from phipsi.model.untrusted import name as checked_name
+from phipsi.model.untrusted import quoted
+from phipsi.spatial import Transform
 from phipsi.spatial import rotation as rot
 from phipsi.spatial.rotation import Vector
+from phipsi.typing import Array
 
 Floats = NDArray[np.float64]
 
-SINGULAR = 1e-12
-"""A hinge is singular if its articulated inertia is below this fraction of the inertia that it has
-with the next outboard hinges locked."""
-
-PER_V: tuple[PerFreedom, ...] = get_args(PerFreedom)
-"""The arrays of a hinge with nv numbers."""
-PER_Q: tuple[PerCoordinate, ...] = get_args(PerCoordinate)
-"""The arrays of a hinge with nq numbers."""
-NO_LIMIT = {"lower": -INF, "upper": INF, "velocity": INF, "effort": INF}
-"""For each limit the value that means no limit; all other numbers of a hinge are finite."""
+_NO_NUMBERS = (
+    str, bytes, bool, np.bool_, complex, np.complexfloating, np.datetime64, np.timedelta64,
+    type(None),
+)  # fmt: skip
+"""What Python or NumPy would convert to floats, and is no real number."""
+_FLOATS = {float, int}
 
 
-def array(where: str, value: object) -> Floats:
+def array(where: str, value: Any) -> Floats:
     """The value as an array of numbers."""
     try:
-        return np.asarray(value, float)
-    except (TypeError, ValueError):
-        raise ModelError(f"{where} is {untrusted.quoted(value)}, needs numbers") from None
+        kept = issubclass(type(value), np.ndarray)
+        given: Any = value if kept else np.array(value, object)
+        exact = given.dtype == object and _FLOATS.issuperset(map(type, given.flat))
+        if given.dtype != float and not exact:
+            given = _converted(given)
+        if hasattr(given, "mask") and given.mask.any():
+            raise TypeError
+        return np.array(given, float)
+    except (TypeError, ValueError, OverflowError, RuntimeError):
+        raise ModelError(f"{where} is {quoted(value)}, needs numbers") from None
+
+
+def _converted(given: Any) -> Array:
+    """An array of any class as one of floats; what is no real number is a TypeError."""
+    if given.dtype.kind not in "iufO":
+        raise TypeError
+    if any(isinstance(x, _NO_NUMBERS) or hasattr(x, "mask") for x in given.flat):
+        raise TypeError
+    with np.errstate(all="ignore"):
+        return given.astype(float)
 
 
 def numbers(where: str, value: object, shape: tuple[int, ...]) -> Floats:
@@ -50,19 +64,52 @@ def numbers(where: str, value: object, shape: tuple[int, ...]) -> Floats:
     if given.shape != shape:
         raise ModelError(f"{where} has shape {given.shape}, needs {shape}")
     if not np.isfinite(given).all():
-        raise ModelError(f"{where} is {given.tolist()}, but every number must be finite")
+        raise ModelError(f"{where} is {quoted(given.tolist())}, but every number must be finite")
     return given
 
 
 def number(where: str, value: object) -> float:
     """The value as one finite number."""
+    if type(value) is float and math.isfinite(value):
+        return value
     return float(numbers(where, value, ()))
+
+
+def stacked(
+    where: Callable[[int], str], values: Sequence[object], shape: tuple[int, ...]
+) -> Floats:
+    """The values as one array (n, *shape); each must consist of finite numbers of this shape.
+
+    `where(i)` says in messages which value is wrong.
+    """
+    try:
+        given = array("", np.array(values, dtype=object))
+    except ValueError:
+        given = np.zeros(0)
+    if given.shape == (len(values), *shape) and np.isfinite(given).all():
+        return given
+    rows = [numbers(where(i), value, shape) for i, value in enumerate(values)]
+    return np.array(rows, float).reshape(-1, *shape)
+
+
+def of_class(where: str, value: object, *classes: type) -> None:
+    """Check that the value is an instance of one of the classes."""
+    if not isinstance(value, classes):
+        known = " or ".join(c.__name__ for c in classes)
+        raise ModelError(f"{where} is {quoted(value)}, needs a {known}")
+
+
+def pose(where: str, position: object, angles: object) -> Transform:
+    """The pose with an origin and the roll, pitch and yaw of its axes."""
+    origin = rot.scalars(numbers(f"{where}: position", position, (3,)))
+    rpy = numbers(f"{where}: rpy", angles, (3,)).tolist()
+    return Transform(rot.from_rpy(*rpy) if any(rpy) else rot.identity(), origin)
 
 
 def symmetric(where: str, tensor: Floats) -> None:
     """Check that the 3 × 3 tensor is symmetric to rounding."""
-    if np.abs(tensor - tensor.T).max() > 1e-9 * np.abs(tensor).max():
-        raise ModelError(f"{where} is not symmetric: {tensor.tolist()}")
+    if np.abs(tensor / 2 - tensor.T / 2).max() > 5e-10 * np.abs(tensor).max():
+        raise ModelError(f"{where} is not symmetric: {quoted(tensor.tolist(), 200)}")
 
 
 def axes(where: str, kind: HingeKind, axis: object) -> tuple[Vector, ...]:
@@ -73,39 +120,50 @@ def axes(where: str, kind: HingeKind, axis: object) -> tuple[Vector, ...]:
         raise ModelError(f"{where} is {kind.name} and needs an axis")
     given = np.atleast_2d(array(f"{where}: axis", axis))
     numbers(f"{where}: axis", given, (kind.axes, 3))
-    length = np.linalg.norm(given, axis=1)
-    if (length < 1e-9).any():
-        raise ModelError(f"{where} has a zero axis {np.asarray(axis).tolist()}")
-    unit = given / length[:, None]
+    unit = [_unit(row) for row in given.tolist()]
+    if None in unit:
+        raise ModelError(f"{where} has a zero axis {quoted(axis)}")
+    u = np.array(unit, float)
     if kind.name == "planar":
-        second = np.cross(unit[0], np.eye(3)[np.argmin(np.abs(unit[0]))])
+        second = np.cross(u[0], np.eye(3)[np.argmin(np.abs(u[0]))])
         second /= np.linalg.norm(second)
-        unit = np.stack((unit[0], np.cross(second, unit[0]), second))
-    elif kind.axes == 2 and np.linalg.norm(np.cross(*unit)) < 1e-9:
+        u = np.stack((u[0], np.cross(second, u[0]), second))
+    elif kind.axes == 2 and np.linalg.norm(np.cross(*u)) < 1e-9:
         raise ModelError(f"{where} is {kind.name}, but its two axes are parallel")
-    return tuple(rot.scalars(u) for u in unit)
+    return tuple(rot.scalars(x) for x in u)
+
+
+def _unit(axis: list[float]) -> list[float] | None:
+    """The vector of length one, None for a length below 1e-9; scaled by a power of two before it is
+    squared, which must not overflow."""
+    scale = math.ldexp(1.0, max(math.frexp(max(map(abs, axis)))[1] - 1, -1000))
+    x, y, z = (a / scale for a in axis)
+    length = math.sqrt(x * x + y * y + z * z)
+    return None if length * scale < 1e-9 else [x / length, y / length, z / length]
 
 
 def names(
     robot: str, bodies: Sequence[Body], hinges: Sequence[Hinge], frames: Sequence[Frame]
 ) -> None:
     """Check that every part has a name, and that names are unique."""
-    untrusted.name("the robot", robot)
+    checked_name("the robot", robot)
+    welded = [w for body in bodies for w in body.welded]
     for what, plural, items in (
-        ("body", "bodies", [*bodies, *(w for body in bodies for w in body.welded)]),
+        ("body", "bodies", [*bodies, *welded]),
         ("hinge", "hinges", hinges),
         ("frame", "frames", frames),
     ):
+        where = f"a {what} of robot {quoted(robot)}"
         seen: set[str] = set()
         for item in items:
-            untrusted.name(f"a {what} of robot {robot!r}", item.name)
-            if item.name == WORLD and what != "hinge":
+            name = checked_name(where, item.name)
+            if name == WORLD and what != "hinge":
                 raise ModelError(f"a {what} is named {WORLD!r}, which is the root; rename it")
-            if item.name in seen:
+            if name in seen:
                 raise ModelError(
-                    f"two {plural} are named {item.name!r}; names must differ (use a prefix)"
+                    f"two {plural} are named {quoted(name)}; names must differ (use a prefix)"
                 )
-            seen.add(item.name)
+            seen.add(name)
 
 
 def tree(
@@ -120,158 +178,76 @@ def tree(
     for h in hinges:
         for role, name in (("parent", h.parent), ("child", h.child)):
             if name not in known and not (role == "parent" and name == WORLD):
-                raise ModelError(f"hinge {h.name!r} has unknown {role} {name!r}")
+                raise ModelError(f"hinge {quoted(h.name)} has unknown {role} {quoted(name)}")
         if h.child in inboard:
             raise ModelError(
-                f"body {h.child!r} has two inboard hinges, {inboard[h.child].name!r} and "
-                f"{h.name!r}; keep one, and close the loop with phipsi.Loop"
+                f"body {quoted(h.child)} has two inboard hinges, {quoted(inboard[h.child].name)} "
+                f"and {quoted(h.name)}; keep one, and close the loop with phipsi.Loop"
             )
         inboard[h.child] = h
     for f in frames:
-        if f.body not in known and f.body != WORLD:
-            raise ModelError(f"frame {f.name!r} is on unknown body {f.body!r}")
-    connected = {WORLD}
+        if not isinstance(f.body, str) or (f.body not in known and f.body != WORLD):
+            raise ModelError(f"frame {quoted(f.name)} is on unknown body {quoted(f.body)}")
     for body in bodies:
-        path: dict[str, None] = {}
-        name = body.name
-        while name not in connected:
-            if name in path:
-                raise ModelError(f"bodies form a cycle: {' → '.join([*path, name])}")
-            path[name] = None
-            if name not in inboard:
-                raise ModelError(
-                    f"body {name!r} is not connected to the world; give it a hinge "
-                    "(kind 'free' to let it float)"
-                )
-            name = inboard[name].parent
-        connected.update(path)
+        if body.name not in inboard:
+            raise ModelError(
+                f"body {quoted(body.name)} is not connected to the world; give it a hinge "
+                "(kind 'free' to let it float)"
+            )
+    refuse_cycle("bodies form a cycle", {b.name: inboard[b.name].parent for b in bodies})
     return inboard
 
 
-def hinge(h: Hinge) -> None:
-    """Check the numbers of a hinge: lengths, signs, and that all but the limits are finite."""
-    where = f"hinge {h.name!r}"
-    placement(where, h.placement)
-    directions(where, h)
-    for keys, size in ((PER_V, h.kind.nv), (PER_Q, h.kind.nq)):
-        for key in keys:
-            sized(f"{where}: {key}", getattr(h, key), size, NO_LIMIT.get(key, 0.0))
-    for key in ("armature", "friction", "backlash"):
-        if (np.asarray(getattr(h, key)) < 0).any():
-            raise ModelError(f"{where} has a negative {key}; give zero or more")
-    if (np.asarray(h.lower) > np.asarray(h.upper)).any():
-        raise ModelError(f"{where} has a lower limit above the upper one; exchange them")
-    numbers(f"{where}: pitch", h.pitch, ())
-    numbers(f"{where}: friction_speed", h.friction_speed, ())
-    if h.friction_speed <= 0:
-        raise ModelError(f"{where} has friction_speed {h.friction_speed:g}, needs more than zero")
-
-
-def sized(where: str, values: object, size: int, no_limit: float) -> None:
-    """Check that there are `size` numbers, each of them finite or `no_limit`."""
-    array = np.asarray(values, float)
-    if array.shape != (size,):
-        raise ModelError(f"{where} has shape {array.shape}, needs ({size},)")
-    if not (np.isfinite(array) | (array == no_limit)).all():
-        raise ModelError(f"{where} is {array.tolist()}, but every number must be finite")
-
-
-def directions(where: str, h: Hinge) -> None:
-    """Check that the stored axes of a hinge are unit vectors, as many as its kind has.
-
-    The axes of a planar hinge are a right-handed triple.
-    """
-    count = 3 if h.kind.name in ("planar", "reversed_planar") else h.kind.axes
-    given = np.array([np.asarray(axis, float) for axis in h.axes])
-    if len(given) != count:
-        raise ModelError(f"{where} has {len(given)} axes, but a {h.kind.name} hinge stores {count}")
-    if count and np.abs(np.linalg.norm(given, axis=1) - 1.0).max() > 1e-9:
-        raise ModelError(f"{where} has an axis that is no unit vector; divide it by its length")
-    if count == 2 and np.linalg.norm(np.cross(*given)) < 1e-9:
-        raise ModelError(f"{where} is {h.kind.name}, but its two axes are parallel")
-    if count == 3 and np.abs(np.cross(given[1], given[2]) - given[0]).max() > 1e-9:
-        raise ModelError(f"{where} is planar, but its axes are no right-handed triple")
-
-
-def placement(where: str, pose: Transform) -> None:
-    """Check that a pose consists of a finite position and a rotation."""
-    numbers(f"{where}: position", pose.position, (3,))
-    numbers(f"{where}: rotation", pose.rotation, (3, 3))
-    R = np.asarray(pose.rotation, float)
-    if np.abs(R @ R.T - np.eye(3)).max() > 1e-9 or np.linalg.det(R) < 0:
-        raise ModelError(f"{where} has a placement whose 3 × 3 matrix is no rotation")
-
-
-def inertia(body: Body) -> Iterator[str]:
-    """Check that mass and inertia are finite and the mass is not negative.
-
-    Yields one sentence for each property that no real body has, such as a negative moment.
-    """
-    where = f"body {body.name!r}"
-    if not np.isfinite(np.asarray(body.inertia.parameters, float)).all():
-        raise ModelError(f"{where} has an inertia that is not finite")
-    if body.mass < 0:
-        raise ModelError(f"{where} has negative mass {body.mass:g} kg")
-    moments, scale = _principal(body)
-    slack = 1e-9 * scale
-    if moments[0] < -slack:
-        yield (
-            f"{where} has an inertia that is not positive semidefinite "
-            f"(principal moments {_shown(moments)} kg·m²)"
-        )
-    elif moments[0] + moments[1] < moments[2] - max(slack, 1e-6 * moments[2]):
-        yield (
-            f"{where} has an inertia that violates the triangle inequality "
-            f"(principal moments {_shown(moments)} kg·m²)"
-        )
-
-
-def regular(robot: RobotDescription) -> None:
-    """Check that every hinge moves some inertia: D > 0 at a generic state.
-
-    If the inertias of all bodies are positive definite, no hinge can be singular. Otherwise the
-    articulated-body recursion ([BI] Alg 2.2) runs on numbers. D is compared with the value that it
-    has with the next outboard hinges locked: releasing them may cancel all but rounding errors.
-    """
-    if all(_full(body) for body in robot.bodies):
-        return
-    q, _ = random_state(robot, 0, ())
-    free = [b.inertia.articulated for b in robot.bodies]
-    locked = list(free)
-    for i in reversed(range(robot.nb)):
-        h, P = robot.hinges[i], free[i]
-        x = rot.scalars(q[h.q])
-        H = h.kind.map(h, x)
-        U, armature = P @ H.T, np.diag(h.armature).astype(object)
-        D = H.inner(U) + armature
-        scale = np.abs(np.asarray(H.inner(locked[i] @ H.T) + armature, float)).max()
-        if np.linalg.eigvalsh(np.asarray(D, float))[0] <= SINGULAR * scale:
+def mimics(hinges: Sequence[Hinge]) -> None:
+    """Check that every mimic relation follows another hinge of the robot, and none goes round."""
+    known = {h.name for h in hinges}
+    followed: dict[str, str] = {}
+    for h in hinges:
+        if h.mimic is None:
+            continue
+        for key, value in (("multiplier", h.mimic.multiplier), ("offset", h.mimic.offset)):
+            number(f"the mimic {key} of {quoted(h.name)}", value)
+        followed[h.name] = leader = checked_name(f"the mimic of {quoted(h.name)}", h.mimic.joint)
+        if leader not in known:
             raise ModelError(
-                f"hinge {h.name!r} moves body {h.child!r}, which has no inertia along it: give the "
-                "body a mass and an inertia, weld it, or give the hinge an armature (for a URDF: "
-                f"load(..., armature={{{h.name!r}: 1e-4}}))"
+                f"hinge {quoted(h.name)} mimics {quoted(leader)}, but no hinge has that name"
             )
-        parent = robot.parents[i]
-        if parent >= 0:
-            phi = h.placement @ h.kind.pose(h, x)
-            free[parent] = free[parent] + phi.congruence(P.released(Gain(U, Pivot(D))))
-            locked[parent] = locked[parent] + phi.congruence(P)
+    refuse_cycle("mimic relations form a cycle", followed)
 
 
-def _principal(body: Body) -> tuple[Floats, float]:
-    """The principal moments about the centre of mass, and the scale of their rounding errors."""
-    mass = float(body.mass)
-    com = np.asarray(body.inertia.moment, float) / mass if mass > 0 else np.zeros(3)
-    central = body.inertia.shifted(rot.scalars(-com))
-    moments = np.linalg.eigvalsh(np.asarray(central.J, float))
-    return moments, max(np.abs(moments).max(), mass * (com @ com))
+def refuse_cycle(what: str, after: Mapping[str, str]) -> None:
+    """Raise an error if following the names, each to the one after it, leads back to a name."""
+    ended: set[str] = set()
+    for name in after:
+        path: dict[str, None] = {}
+        while name in after and name not in ended:
+            if name in path:
+                raise ModelError(f"{what}: {_round(list(path), name)}")
+            path[name] = None
+            name = after[name]
+        ended.update(path)
 
 
-def _full(body: Body) -> bool:
-    """Whether the spatial inertia is clearly positive definite."""
-    moments, scale = _principal(body)
-    return bool(body.mass > 0 and moments[0] > 1e-6 * scale)
+def _round(path: list[str], start: str) -> str:
+    """The cycle at the end of a path, its first names and their number."""
+    cycle = path[path.index(start) :]
+    shown = [quoted(name) for name in cycle[:4]]
+    if len(cycle) > 4:
+        shown.append(f"{len(cycle) - 4:,} more")
+    return " → ".join([*shown, quoted(start)])
 
 
-def _shown(moments: Floats) -> str:
-    return ", ".join(f"{m:.3g}" for m in moments)
+def placements(where: Callable[[int], str], poses: Sequence[Transform]) -> None:
+    """Check that each pose consists of a finite position and a rotation."""
+    for i, pose in enumerate(poses):
+        if not isinstance(pose, Transform):
+            of_class(f"{where(i)}: placement", pose, Transform)
+        if type(pose.position) is not np.ndarray or type(pose.rotation) is not np.ndarray:
+            raise ModelError(f"{where(i)} has a placement without arrays; use Transform.of")
+    stacked(lambda i: f"{where(i)}: position", [pose.position for pose in poses], (3,))
+    R = stacked(lambda i: f"{where(i)}: rotation", [pose.rotation for pose in poses], (3, 3))
+    error = np.abs(R @ R.swapaxes(1, 2) - np.eye(3)).max(axis=(1, 2))
+    wrong = ~(error <= 1e-9) | (np.linalg.det(R) < 0)
+    if wrong.any():
+        i = int(np.argmax(wrong))
+        raise ModelError(f"{where(i)} has a placement whose 3 × 3 matrix is no rotation")

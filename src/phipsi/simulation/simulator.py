@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
@@ -10,6 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from phipsi.algorithms import frame_pose, loop_opening
+from phipsi.caller import warn
 from phipsi.compile import as_numbers
 from phipsi.model import Robot
 from phipsi.model.robot import needs_robot
@@ -96,7 +96,7 @@ class Simulator:
         unsaid = self.options.limits is None
         beyond = first_beyond(self.robot, found.t, found.q) if unsaid else None
         for doubt in filter(None, (contradiction(found), beyond, *self.doubts)):
-            warnings.warn(doubt, SimulationWarning, stacklevel=4)
+            warn(doubt, SimulationWarning)
         return found
 
     def _check(self, phase: Phase, events: Sequence[Event]) -> None:

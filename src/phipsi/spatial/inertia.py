@@ -19,7 +19,6 @@ from phipsi.spatial.rotation import (
     scalars,
     skew,
     symmetric,
-    symmetric_product,
     symmetric_sum,
     vector,
     zero,
@@ -72,8 +71,8 @@ class SpatialInertia(Inertia):
         """From mass, centre of mass and the 3 × 3 inertia about the centre of mass."""
         l = scalars(com)
         central = scalars(np.zeros((3, 3)) if inertia is None else inertia)
-        at_com = cls(mass, zero(), symmetric_product(central, scalars(np.eye(3))))
-        return at_com.shifted(l)
+        lower = (central[i, j] + 0.0 for i in range(3) for j in range(i + 1))
+        return cls(mass, zero(), symmetric(*lower)).shifted(l)
 
     @classmethod
     def of_parameters(cls, values: Scalars) -> SpatialInertia:

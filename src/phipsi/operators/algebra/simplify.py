@@ -9,13 +9,13 @@ docs/operators.md explains why this is directed rewriting and not equality satur
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
 
+from phipsi.caller import warn
 from phipsi.operators.algebra.derivation import CONDITIONS, Condition, Derivation, Equal, Step
 from phipsi.operators.algebra.expression import (
     Expression,
@@ -86,7 +86,7 @@ def warn_of(derivation: Derivation[Expression], assume: Condition | Iterable[Con
     extra = [CONDITIONS[c] for c in derivation.needs if c not in _asked(assume)]
     if extra:
         text = f"{derivation.expression} = {derivation.result} only if {' and '.join(extra)}"
-        warnings.warn(text, ConditionWarning, stacklevel=3)
+        warn(text, ConditionWarning)
 
 
 def stuck(x: Expression) -> list[Inverse]:
