@@ -392,7 +392,7 @@ def rewritten(path: Path, **changes: Any) -> Path:
         ({"about": None}, "no array 'about'"),
         ({"signal.on": None}, "no array 'signal.on'"),
         ({"q": np.zeros((3, 14))}, "q has shape"),
-        ({"q": np.zeros((2, 14), np.float32)}, "float32"),
+        ({"q": np.zeros((2, 14), np.float32)}, "<f4.*not what a trajectory holds"),
         ({"q": np.array(["x"])}, "not what a trajectory holds"),
         ({"t": np.array([1.0, np.nan])}, "finite"),
         ({"dt": np.zeros(2)}, "damaged"),
@@ -400,7 +400,7 @@ def rewritten(path: Path, **changes: Any) -> Path:
         ({"robot": np.frombuffer(b"{}", np.uint8)}, "format version"),
         ({"robot": np.zeros(3)}, "no text"),
         ({"about": np.frombuffer(b"[" * 100_000, np.uint8)}, "no JSON"),
-        ({"about": np.frombuffer(b"\xff", np.uint8)}, "no JSON"),
+        ({"about": np.frombuffer(b"\xff", np.uint8)}, "is not UTF-8"),
         ({"about": np.frombuffer(b"[]", np.uint8)}, "format version None"),
         ({"about": np.frombuffer(b'{"phipsi_trajectory": 1}', np.uint8)}, "list of frames"),
     ],
@@ -418,7 +418,7 @@ def test_bombs_and_pickles_are_refused(tmp_path: Path):
     with pytest.raises(TrajectoryError, match="compressed"):
         Trajectory.load(path)
     np.savez(path, t=np.array([{}], object))
-    with pytest.raises(TrajectoryError, match="object"):
+    with pytest.raises(TrajectoryError, match=r"\|O.*not what a trajectory holds"):
         Trajectory.load(path)
     header = io.BytesIO()
     np.lib.format.write_array_header_1_0(

@@ -175,7 +175,10 @@ def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Array:
         data = file.read()
     found = HEADER.fullmatch(header)
     if start[:-2] != MAGIC or found is None:
-        raise TrajectoryError(f"the array {shown} is none of float64 or bytes, or is damaged")
+        raise TrajectoryError(
+            f"the array {shown} begins with {quoted(start[:-2] + header)}, which is not what a "
+            "trajectory holds (float64 or bytes)"
+        )
     dtype = np.dtype(found["dtype"].decode())
     shape = tuple(map(int, found["shape"].replace(b",", b" ").split()))
     if prod(shape) * dtype.itemsize != len(data):
