@@ -148,11 +148,11 @@ def test_an_interrupt_at_the_very_end_keeps_the_motion(monkeypatch: pytest.Monke
 
     whole, calls = Simulator._trajectory, []
 
-    def once(*args: Any) -> Any:
+    def once(*args: Any, **options: Any) -> Any:
         calls.append(args)
         if len(calls) == 1:
             raise KeyboardInterrupt
-        return whole(*args)
+        return whole(*args, **options)
 
     monkeypatch.setattr(Simulator, "_trajectory", once)
     with pytest.raises(pp.Interrupted) as caught:

@@ -16,8 +16,8 @@ LARGE_RESIDUAL = 1e-3
 
 
 class SimulationWarning(UserWarning):
-    """A motion may not be what was meant: it passes limits of joints where there are no stops, or
-    its closures contradict each other."""
+    """A motion may not be what was meant: it passes limits of joints where there are no stops, its
+    closures contradict each other, or, with verify=True, it breaks a law that it has to keep."""
 
 
 def first_beyond(robot: Robot, t: Array, q: Configuration) -> str | None:
