@@ -296,7 +296,7 @@ def fork_while_busy() -> None:
     for worker in workers:
         worker.start()
     tracing.wait()
-    print({forked(child) for _ in range(6)})
+    print({forked(child) for _ in range(4)})
     stop.set()
     for worker in workers:
         worker.join()
@@ -418,7 +418,7 @@ def test_a_batch_is_computed_where_no_thread_can_be_started(
 @forks
 def test_threads_and_processes_under_stress(tmp_path: Path) -> None:
     """A short run of the campaign."""
-    counts = stress.run(processes=2, threads=2, seconds=1.5, folder=tmp_path)
+    counts = stress.run(processes=2, threads=2, seconds=1.0, folder=tmp_path)
     assert not counts.wrong
     assert counts.kernels > 0
     assert counts.calls > 0
