@@ -114,9 +114,10 @@ class Inputs:
                 value = frozen(value)
                 try:
                     hash(value)
-                except TypeError as error:
+                except TypeError:
+                    kind = type(value).__name__
                     raise TypeError(
-                        f"{self.name}: the option {name} needs a constant ({error})"
+                        f"{self.name}: the option {name} is a {kind}, needs a constant"
                     ) from None
                 options.append((name, value))
             elif is_mapping(value) and not self.is_mask(name):

@@ -108,7 +108,7 @@ def parameters_of(
 ) -> list[Parameter]:
     """The parameters of a function f(robot, *arrays, **options), the robot among them; `shapes`,
     `static` and `masks` as in `program`."""
-    if not inspect.isfunction(inspect.unwrap(function)):
+    if not callable(function) or not hasattr(function, "__name__"):
         raise TypeError(f"program needs a function of a robot, got a {type(function).__name__}")
     name, hints = function.__name__, type_hints(function)
     found = list(inspect.signature(function).parameters.values())
