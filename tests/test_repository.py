@@ -76,6 +76,22 @@ def test_ci_runs_what_the_readme_says():
     assert "make test" in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
+THREATS = re.findall(r"`([\w/]+\.py)::(\w+)`", (ROOT / "SECURITY.md").read_text(encoding="utf-8"))
+
+
+@each("file, name", THREATS)
+def test_a_test_of_the_threats_exists(file: str, name: str):
+    functions = ast.walk(ast.parse((ROOT / "tests" / file).read_text(encoding="utf-8")))
+    assert name in {x.name for x in functions if isinstance(x, ast.FunctionDef)}
+
+
+def test_every_threat_has_a_test():
+    text = (ROOT / "SECURITY.md").read_text(encoding="utf-8").partition("## Threats")[2]
+    rows = [line for line in text.splitlines() if line.startswith("| ")][2:]
+    assert len(rows) > 30
+    assert all("`" in row.split(" | ")[2] for row in rows if not row.startswith("| **"))
+
+
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/*.md")])
 
 

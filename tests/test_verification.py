@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 import phipsi as pp
-from phipsi.cli import app
+from phipsi.cli.app import app
 from phipsi.model.hinges import HingeName
 from phipsi.operators import E_psi, M, P
 from phipsi.operators.algebra.identities import Identity

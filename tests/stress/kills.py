@@ -28,7 +28,7 @@ from typing import NamedTuple
 import numpy as np
 
 import phipsi as pp
-from phipsi.cli import app
+from phipsi.cli.app import app
 from phipsi.compile import cache
 from phipsi.scenarios.folder import INCOMPLETE
 from phipsi.view import Report

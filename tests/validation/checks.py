@@ -156,6 +156,19 @@ def threads(tell: Tell) -> Result:
     return Result(counts.kernels, tuple(counts.wrong), note=str(counts))
 
 
+def kills(tell: Tell) -> Result:
+    """1 000 processes killed while they compile, store, simulate and write reports."""
+    from tests.stress.kills import JOBS, campaign
+
+    tell(", ".join(JOBS))
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            found = campaign(Path(folder), list(JOBS), 1000)
+        except AssertionError as error:
+            return Result(1000, (str(error),))
+    return Result(1000, note=", ".join(f"{n} {what}" for what, n in sorted(found.items())))
+
+
 def tests(**environment: str) -> Callable[[Tell], Result]:
     """The tests of the repository, run with these variables set."""
 
@@ -205,6 +218,8 @@ CHECKS = (
           "the same numbers on every backend", fuzz, "fuzzing.md"),
     Check("threads", "8 processes of 8 threads compile, run and fork for 10 minutes: no deadlock, "
           "no crash, the same results", threads),
+    Check("kills", "processes killed at any access to a file, byte or time leave nothing half-"
+          "written, and the next run is right", kills),
     Check("tests", "the tests of the repository, as `make test`", tests()),
     Check("search", "the tests on the interpreter, with 1000 new random examples for each law",
           tests(PHIPSI_BACKEND="numpy", HYPOTHESIS_PROFILE="explore")),
