@@ -26,7 +26,7 @@ def interrupted(after: float, *arguments: str) -> tuple[int, str]:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
-def test_ctrl_c_at_any_moment_of_a_command() -> None:
+def test_ctrl_c_at_any_moment_of_a_command(interruptible: None) -> None:
     statuses: list[int] = []
     for after in (0.0, 0.01, 0.03, 0.07, 0.12, 0.2, 0.35, 0.5):
         status, errors = interrupted(after, "explain", "mass.inv", "double_pendulum")

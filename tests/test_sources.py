@@ -53,6 +53,8 @@ class Installed(NamedTuple):
         text = path.read_text(encoding="utf-8")
         assert text.count(old) == 1
         draft.write_text(text.replace(old, new), encoding="utf-8")
+        later = path.stat().st_mtime + 2  # else Python may run the bytecode of the one before
+        os.utime(draft, (later, later))
         os.replace(draft, path)
 
     def upgrade(self) -> None:

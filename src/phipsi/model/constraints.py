@@ -322,7 +322,8 @@ class Grasp(Closure):
         for name in ("friction", "torsion", "radius"):
             value = validate.array(f"{where}: {name}", getattr(self, name))
             if value.ndim or not value >= 0:
-                raise ModelError(f"{where}: {name} is {quoted(value)}, needs a number ≥ 0")
+                shown = quoted(value.tolist())
+                raise ModelError(f"{where}: {name} is {shown}, needs a number ≥ 0")
             object.__setattr__(self, name, float(value))
         if self.kind.pulls and min(self.friction, self.torsion) < INF:
             raise ModelError(f"{where}: a firm grip has no friction cone; leave friction out")
@@ -434,7 +435,7 @@ _Rows: TypeAlias = tuple[tuple[float, ...], ...]
 
 def _force_rows(where: str, given: object) -> _Rows:
     """The 6 rows of a (6, m) matrix whose columns are linearly independent forces."""
-    matrix = validate.array(f"{where}: free", given)
+    matrix = validate.array(f"{where}: free", () if given is None else given)
     if matrix.ndim != 2 or matrix.shape[0] != 6 or not 1 <= matrix.shape[1] <= 6:
         raise ModelError(
             f"{where}: free has shape {matrix.shape}, needs the name of a hinge kind or (6, m) "

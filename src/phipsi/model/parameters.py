@@ -59,6 +59,8 @@ def get(robot: RobotDescription, name: str) -> Annotated[Array, "n"]:
 def put_all(robot: R, values: Mapping[str, ArrayLike]) -> R:
     """The robot with other values of some parameters: traced numbers, or checked numbers. The
     inertia of a moving body includes those welded to it, so that these are put after it."""
+    if not values:
+        return robot
     bodies, hinges = list(robot.bodies), list(robot.hinges)
     frames, gravity = dict(robot.frames), robot.gravity
     for name in sorted(values, key=lambda name: _is_welded(robot, name)):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
@@ -50,7 +50,8 @@ def from_urdf(
     velocity, damping and friction are kept as data; geometry, transmissions (which give a joint no
     force and no inertia) and plugins are not read. A `ModelWarning` names the joints with what has
     no effect: mimic relations, which are kept as data, safety controllers, and limits and dynamics
-    of planar and floating joints.
+    of planar and floating joints. Mimic relations to joints that are not there, which real files
+    have, are left out with a `ModelWarning`.
 
     Joints are ordered depth first, siblings as in the file (Pinocchio orders them by name; see
     `phipsi.interop`). In phipsi "world" is the name of the root; a link of that name that is not
@@ -91,7 +92,8 @@ def from_tree(
     untrusted.bounded("joints", len(joints))
     _check_unique(root, joints)
     trunk = _root_link(links, joints)
-    for message in _left_out(joints):
+    names = {name for name, _ in joints}
+    for message in _left_out(joints, names):
         if strict:
             raise ModelError(message)
         warn(message, ModelWarning)
@@ -108,12 +110,13 @@ def from_tree(
         child = _end(name, joint, "child", links)
         _add_link(builder, called.get(child, child), links[child])
         parent = _end(name, joint, "parent", links)
-        _add_joint(builder, name, joint, called.get(parent, parent), called.get(child, child))
+        ends = called.get(parent, parent), called.get(child, child)
+        _add_joint(builder, name, joint, *ends, names)
     _add_armature(builder, armature)
     return builder.build(strict=strict)
 
 
-def _left_out(joints: list[tuple[str, Element]]) -> Iterator[str]:
+def _left_out(joints: list[tuple[str, Element]], names: Set[str]) -> Iterator[str]:
     """Sentences about relations and numbers of joints that have no effect on a `Robot`."""
     several = [
         (name, joint) for name, joint in joints if joint.get("type") in ("planar", "floating")
@@ -123,10 +126,20 @@ def _left_out(joints: list[tuple[str, Element]]) -> Iterator[str]:
         ("safety controllers", joints, ("safety_controller",)),
         ("limits and dynamics of joints with several freedoms", several, ("limit", "dynamics")),
     ):
-        names = [name for name, joint in found if any(joint.find(t) is not None for t in tags)]
-        if names:
-            shown = untrusted.listed(names)
-            yield f"phipsi does not apply from this URDF: {what} ({len(names)}: {shown})"
+        those = [name for name, joint in found if any(joint.find(t) is not None for t in tags)]
+        if those:
+            shown = untrusted.listed(those)
+            yield f"phipsi does not apply from this URDF: {what} ({len(those)}: {shown})"
+    lost = [name for name, joint in joints if _leader(joint) not in {None, *names}]
+    if lost:
+        shown = untrusted.listed(lost)
+        yield f"this URDF has no joints that its mimic relations name ({len(lost)}: {shown})"
+
+
+def _leader(joint: Element) -> str | None:
+    """The name of the joint that a joint mimics."""
+    mimic = joint.find("mimic")
+    return None if mimic is None else mimic.get("joint", "")
 
 
 def _name(element: Element) -> str:
@@ -211,7 +224,9 @@ def _add_link(builder: Builder, name: str, link: Element) -> None:
     builder.body(name, mass, pose.position, central)
 
 
-def _add_joint(builder: Builder, name: str, joint: Element, parent: str, child: str) -> None:
+def _add_joint(
+    builder: Builder, name: str, joint: Element, parent: str, child: str, names: Set[str]
+) -> None:
     where = f"joint {untrusted.quoted(name)}"
     kind = _KINDS.get(joint.get("type", ""))
     if kind is None:
@@ -224,7 +239,7 @@ def _add_joint(builder: Builder, name: str, joint: Element, parent: str, child: 
         name, kind, parent, child,
         placement=_origin(where, joint),
         axis=_triple(where, axis, "xyz", (1.0, 0.0, 0.0)),
-        mimic=_mimic(where, joint),
+        mimic=_mimic(where, joint, names),
         **_data(where, kind, joint),
     )  # fmt: skip
 
@@ -259,12 +274,16 @@ def _data(where: str, kind: HingeName, joint: Element) -> HingeNumbers:
     return data
 
 
-def _mimic(where: str, joint: Element) -> Mimic | None:
+def _mimic(where: str, joint: Element, names: Set[str]) -> Mimic | None:
+    """The mimic relation of a joint, unless it names none of the joints."""
     mimic = joint.find("mimic")
     if mimic is None:
         return None
+    leader = untrusted.name(f"<mimic joint=...> of {where}", mimic.get("joint"))
+    if leader not in names:
+        return None
     return Mimic(
-        untrusted.name(f"<mimic joint=...> of {where}", mimic.get("joint")),
+        leader,
         _number(where, mimic, "multiplier", 1.0),
         _number(where, mimic, "offset", 0.0),
     )

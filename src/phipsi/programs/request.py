@@ -121,7 +121,12 @@ class Request:
             return lift(tracer.input(spec.name, prod(spec.shape)).reshape(spec.shape))
 
         try:
-            with without_collections(), tracing(tracer), unrolling(unroll):
+            with (
+                without_collections(),
+                np.errstate(all="ignore"),  # what overflows is infinite in the kernel, too
+                tracing(tracer),
+                unrolling(unroll),
+            ):
                 arguments = dict(self.options)
                 for name, spec in self.specs:
                     single = isinstance(spec, ArraySpec)

@@ -65,7 +65,7 @@ class TrajectoryData:
             if not isinstance(getattr(self, name), Mapping):
                 raise TrajectoryError(f"{name} needs a mapping of names to values")
         t, q = _frozen("t", self.t), _frozen("q", self.q)
-        if t.ndim != 1 or not np.isfinite(t).all() or (np.diff(t) < 0).any():
+        if t.ndim != 1 or not np.isfinite(t).all() or (t[1:] < t[:-1]).any():
             raise TrajectoryError(
                 f"t has shape {t.shape}; it needs (N,) finite times, none earlier than the last"
             )

@@ -264,7 +264,7 @@ class _Reader:
             value = self.leaf(name) if name in SYMBOLS else self.unit(name)
         elif kind == "number":
             whole = token.isdigit()
-            if len(token) > LONGEST_NUMBER or isinf(float(token)):
+            if len(token) > LONGEST_NUMBER or (not whole and isinf(float(token))):
                 self.fail(f"the number is too large, or has more than {LONGEST_NUMBER} digits")
             value = IDENTITY * Fraction(token if whole else repr(float(token)))
         elif kind == "logdet":
