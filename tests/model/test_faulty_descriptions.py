@@ -22,6 +22,8 @@ from phipsi.operators.dense import matrix, system
 from tests.each import each
 
 Y = (0, 1, 0)
+HEAVY: Any = "heavy"
+LONG_KIND: Any = "x" * 10**7
 BODY = '<inertial><mass value="2"/><inertia ixx="1" iyy="1" izz="1"/></inertial>'
 
 
@@ -29,7 +31,14 @@ def pair(**hinge: Any) -> pp.Builder:
     """Two bodies; keywords change the hinge "b" of the second."""
     builder = pp.Builder("pair").body("one", 1.0, inertia=(1, 1, 1))
     builder.body("two", 1.0, inertia=(1, 1, 1)).hinge("a", "revolute", "world", "one", axis=Y)
-    return builder.hinge("b", "revolute", "one", "two", **{"axis": Y, **hinge})
+    given: dict[str, Any] = {"axis": Y, **hinge}
+    return builder.hinge("b", "revolute", "one", "two", **given)
+
+
+def hinged(**parts: Any) -> pp.Robot:
+    """A robot of one hinge, with keywords in the place of its name, kind, parent or child."""
+    given: dict[str, Any] = {"name": "h", "kind": "free", "parent": "world", "child": "b", **parts}
+    return pp.Builder().body("b", 1, inertia=(1, 1, 1)).hinge(**given).build()
 
 
 def urdf(inside: str, other: str = "") -> str:
@@ -236,10 +245,10 @@ MESSAGES: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: pair(**{f"{LONG}{i}": 1.0 for i in range(100)}), "and 97 more; known are",
     ),
     "name of a part": (lambda: pp.Builder().body("x" * 10**7).build(), "at most 1000 characters"),
-    "mass": (lambda: pp.Builder().body("x" * 10**7, "heavy"), "mass is 'heavy', needs numbers"),
-    "kind": (lambda: pp.Builder().hinge("a", "x" * 10**7, "world", "b"), "unknown kind 'xxx"),
+    "mass": (lambda: pp.Builder().body("x" * 10**7, HEAVY), "mass is 'heavy', needs numbers"),
+    "kind": (lambda: pp.Builder().hinge("a", LONG_KIND, "world", "b"), "unknown kind 'xxx"),
     "parent": (lambda: pair().hinge("c", "weld", "x" * 10**7, "one").build(), "unknown parent"),
-    "loop": (lambda: pp.Loop("x" * 10**7, "b", free="x" * 10**7), "no joint that can close it"),
+    "loop": (lambda: pp.Loop("x" * 10**7, "b", free=LONG_KIND), "no joint that can close it"),
     "parameter": (lambda: pair().build().parameter("x" * 10**7), "no parameter 'xxx"),
 }  # fmt: skip
 
@@ -304,15 +313,7 @@ def calls() -> Iterator[tuple[str, Callable[[Any], Any]]]:
     yield "builder name", lambda x: pp.Builder(x).build()
     yield "body name", lambda x: pp.Builder().body(x).build()
     for key in ("name", "kind", "parent", "child"):
-        yield (
-            f"hinge {key}",
-            lambda x, key=key: (
-                pp.Builder()
-                .body("b", 1, inertia=(1, 1, 1))
-                .hinge(**{"name": "h", "kind": "free", "parent": "world", "child": "b", key: x})
-                .build()
-            ),
-        )
+        yield f"hinge {key}", lambda x, key=key: hinged(**{key: x})
     yield "hinge placement", lambda x: pair(placement=x).build()
     yield "hinge mimic", lambda x: pair(mimic=x).build()
     yield "mimic joint", lambda x: pair(mimic=pp.Mimic(x)).build()

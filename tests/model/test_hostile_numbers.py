@@ -24,10 +24,11 @@ for _ in range(100_000):
 
 EXTREME = [0.0, 1e308, -1e308, 5e-324, 1e-200, 1e154, -1.0]
 """Numbers that may be read."""
+MASKED: Any = np.ma.masked_equal([1.0, 2.0, 3.0], 2.0)
 NO_NUMBERS = [
     NAN, INF, -INF, 10**400, -(10**400), 10**5000, True, False, "1", "1" * 5000, b"1", None, [],
     {}, [[]], [[1.0], [1.0, 2.0]], [1.0, None, 2.0], ["1", "2", "3"], [1.0, NAN, 0.0], 1j,
-    np.complex128(1j), np.full(3, 1j), np.ma.masked, np.ma.array([1.0, 2.0, 3.0], mask=[0, 1, 0]),
+    np.complex128(1j), np.full(3, 1j), np.ma.masked, MASKED,
     np.datetime64(0, "s"), np.array(["1"]), np.array([True]), np.longdouble("1e4000"), object(),
     DEEP, np.zeros((2, 2)), range(4), lambda: 1.0, [10**400] * 3, np.float64(NAN),
 ]  # fmt: skip
@@ -148,7 +149,8 @@ def _allowed(word: str, value: Any) -> bool:
         return True
     if value is None:
         return word in ("locked", "loop axis")
-    if isinstance(value, float | np.longdouble) and float(value) in (INF, -INF):
+    if type(value) in (float, np.float64, np.longdouble) and float(value) in (INF, -INF):
+        value = float(value)
         key = word.removeprefix("edit ").removesuffix(" of two")
         above, below = key in ("upper", "velocity", "effort"), key == "lower"
         return (above and value > 0) or (below and value < 0) or (word == "grasp" and value > 0)
