@@ -17,7 +17,7 @@ demo: .venv/.core ## let a free-flying arm reach, and write figures and a report
 # Bytecode is kept, whatever the shell says: the tests start dozens of processes.
 test fuzz validation: export PYTHONDONTWRITEBYTECODE :=
 
-test: .venv/.dev ## run the tests (four minutes on two cores, eight the first time)
+test: .venv/.dev ## run the tests (up to twenty minutes on two cores the first time)
 	@$(BIN)/python -m pytest -q -n auto --dist worksteal
 
 MINUTES ?= 5

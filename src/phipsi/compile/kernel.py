@@ -432,10 +432,9 @@ def _repeats(a: Array) -> bool:
     reach = a.itemsize
     for stride, length in sorted((abs(s), n) for s, n in zip(a.strides, a.shape, strict=True)):
         if length > 1 and stride < reach:
-            places: Array = np.zeros(a.shape, np.intp)
-            for axis, (step, n) in enumerate(zip(a.strides, a.shape, strict=True)):
-                along = [n if k == axis else 1 for k in range(a.ndim)]
-                places += (step * np.arange(n)).reshape(along)
-            return bool((np.diff(np.sort(places, axis=None)) < a.itemsize).any())
+            steps = zip(a.strides, a.shape, strict=True)
+            along: list[Array] = [step * np.arange(n, dtype=float) for step, n in steps]
+            places = np.sort(sum(np.ix_(*along)), axis=None)
+            return bool((np.diff(places) < a.itemsize).any())
         reach += stride * (length - 1)
     return False
