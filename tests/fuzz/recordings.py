@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from random import Random
+from tempfile import TemporaryDirectory
 
 import numpy as np
 
@@ -52,9 +53,10 @@ def recorded() -> tuple[Trajectory, ...]:
 
 
 def _written(x: Trajectory, suffix: str) -> bytes:
-    path = Path(f"seed{suffix}")
-    x.save(path)
-    return path.read_bytes()
+    with TemporaryDirectory() as folder:
+        path = Path(folder, f"seed{suffix}")
+        x.save(path)
+        return path.read_bytes()
 
 
 def _read(content: bytes, path: Path, robot: pp.Robot | None, deep: bool) -> None:
