@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
@@ -15,7 +16,7 @@ from phipsi.interop import (
     to_pinocchio,
     to_pinocchio_model,
 )
-from phipsi.model import ModelError
+from phipsi.model import ModelError, Robot
 from phipsi.typing import Array
 from phipsi.verification.states import States, relative
 from phipsi.verification.table import LeftOut, Outcome, check, moves
@@ -37,14 +38,19 @@ def _imported(name: str) -> Any:
         raise LeftOut("not installed") from None
 
 
+def _model(peers: Callable[[Robot], Any], x: States) -> Any:
+    """The peer's model of the robot, if it has one."""
+    try:
+        return peers(x.robot)
+    except ModelError as error:
+        raise LeftOut(str(error)) from None
+
+
 @check("Pinocchio", "forward dynamics against its aba", _few)
 def pinocchio(x: States) -> Outcome:
     """Another implementation, by other people."""
     pin = _imported("pinocchio")
-    try:
-        model = to_pinocchio_model(x.robot)
-    except ModelError as error:
-        raise LeftOut(str(error)) from None
+    model = _model(to_pinocchio_model, x)
     q, v, tau = to_pinocchio(x.robot, x.q, x.v, tau=x.tau, joints=model)
     data = model.createData()
     theirs = np.array([pin.aba(model, data, *state) for state in zip(q, v, tau, strict=True)])
@@ -56,10 +62,7 @@ def pinocchio(x: States) -> Outcome:
 def mujoco(x: States) -> Outcome:
     """A third one, which factors the mass matrix."""
     mj = _imported("mujoco")
-    try:
-        model = to_mujoco_model(x.robot)
-    except ModelError as error:
-        raise LeftOut(str(error)) from None
+    model = _model(to_mujoco_model, x)
     q, v, tau = to_mujoco(x.robot, x.q, x.v, tau=x.tau, joints=model)
     data, rows = mj.MjData(model), list[Array]()
     for data.qpos, data.qvel, data.qfrc_applied in zip(q, v, tau, strict=True):
