@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -196,11 +197,16 @@ def test_where_python_is_not_python(name: str, value: object, message: str):
         refused(model(), message)
 
 
-def test_a_broken_mujoco_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    (tmp_path / "mujoco.py").write_text("raise ImportError('no library\\n libGL')")
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.delitem(sys.modules, "mujoco")
-    refused(model(), r"needs mujoco, which cannot be imported \('no library\\n libGL'\)")
+@each("content, reason", {
+    r"raise ImportError('no library\n libGL')": r"no library\n libGL",
+    "__version__ = '3.2.0'; MjSpec = int": "version 3.2.0 is installed",
+}.items())  # fmt: skip
+def test_a_mujoco_that_is_broken_or_old_is_named(content: str, reason: str, tmp_path: Path):
+    (tmp_path / "mujoco.py").write_text(content)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(tmp_path)
+        patch.delitem(sys.modules, "mujoco")
+        refused(model(), re.escape(f"needs mujoco 3.2.5 or newer ('{reason}')"))
 
 
 def test_numbers_of_mujoco():

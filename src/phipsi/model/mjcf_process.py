@@ -113,7 +113,7 @@ def _wrong(answer: dict[str, Any], status: int | None, said: str, limits: Limits
     memory = f"more than {_size(limits.memory)} of memory"
     if "missing" in answer:
         reason = untrusted.quoted(answer["missing"], 200)
-        return f"MJCF needs mujoco, which cannot be imported ({reason}); install it anew"
+        return f"MJCF needs mujoco 3.2.5 or newer ({reason}): pip install --upgrade mujoco"
     if "error" in answer:
         reason = untrusted.quoted(" ".join(answer["error"].split()), 300)
         return f"MuJoCo refuses the MJCF: {reason}"

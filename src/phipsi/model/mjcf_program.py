@@ -58,6 +58,8 @@ def _answer(np: Any, task: dict[str, Any], text: str) -> dict[str, Any]:
         mujoco = importlib.import_module("mujoco")
     except ImportError as error:
         return {"missing": str(error)}
+    if not hasattr(mujoco.MjSpec, "compiler"):
+        return {"missing": f"version {mujoco.__version__} is installed"}
     said: dict[str, None] = {}
     mujoco.set_mju_user_warning(said.setdefault)
     _limit(task)
