@@ -175,7 +175,7 @@ def instances() -> dict[str, Any]:
         "derivation": M.inv.simplify(trace=True), "explanation": M.inv.explain(ROBOT),
         "rebased": pp.rebase(ARM, ARM.bodies[-1].name),
         "scenario": pp.scenarios.load("puma_diagonal"),
-        "cache": pp.cache_info(),
+        "cache": pp.cache_info(), "verification": pp.verify(ROBOT),
         "result": pp.hybrid_dynamics(ROBOT, Q, V, V, V, active="joint1"),
     }  # fmt: skip
 
@@ -189,6 +189,27 @@ def test_instances() -> None:
     builder = pp.Builder("x").body("bob", mass=1.0, com=(0, 0, -1))
     builder.hinge("pivot", "revolute", "world", "bob", axis=(0, 1, 0))
     assert travelled(builder).build() == copy.deepcopy(builder).build() == builder.build()
+
+
+def failing(q0: float) -> pp.Trajectory:
+    return pp.simulate(ROBOT, [q0, 0.0], [1e8, 0.0], controller=None, duration=1.0, dt=0.1)
+
+
+def test_errors_come_back_from_other_processes() -> None:
+    """One that cannot be unpickled would break the pool."""
+    with concurrent.futures.ProcessPoolExecutor(1) as pool:
+        with pytest.raises(pp.Diverged, match="no longer finite") as caught:
+            pool.submit(failing, 0.1).result()
+        assert len(caught.value.trajectory) > 0
+        assert pool.submit(abs, -1).result() == 1
+    motion = caught.value.trajectory
+    for error in (
+        pp.Interrupted(motion), pp.EventError("no"), pp.ModelError("no"), pp.SingularError("no"),
+        pp.scenarios.ScenarioError("no", ("a", 1), "wrong"), pp.operators.ParseError("no"),
+    ):  # fmt: skip
+        again = travelled(error)
+        assert (type(again), str(again)) == (type(error), str(error))
+        assert vars(again).keys() == vars(error).keys()
 
 
 def energy_at(kernel: Any, program: Any, q: Any) -> tuple[float, float]:

@@ -1,12 +1,13 @@
 """Calls of public functions with one argument of the wrong kind, to be refused in a sentence.
 
-The valid calls are those of the examples in docstrings. `python -m tests.wrong_arguments` tries all
-of them with every wrong value; the tests try a sample.
+The valid calls are those of the examples in docstrings, and those of `MORE`.
+`python -m tests.wrong_arguments` tries all of them with every wrong value; the tests try a sample.
 """
 
 from __future__ import annotations
 
 import contextlib
+import copy
 import datetime
 import decimal
 import doctest
@@ -29,6 +30,7 @@ import numpy as np
 import phipsi
 from phipsi.programs import Program
 from phipsi.programs.compiled import CompiledFunction
+from phipsi.simulation import SimulationKeywords
 from tests import declared_types
 from tests.declared_types import EXTRAS
 
@@ -132,9 +134,15 @@ class Call(NamedTuple):
     function: Callable[..., Any]
     arguments: dict[str, Any]
 
+    def options(self) -> Iterator[str]:
+        """The names of its arguments, with those of `SimulationKeywords` that it takes."""
+        known = {*self.arguments, *SimulationKeywords.__annotations__} - {"self", "cls"}
+        return (name for name in inspect.signature(self.function).parameters if name in known)
+
     def run(self, **changed: Any) -> Any:
         """Call it with some arguments changed."""
-        given = {**self.arguments, **changed}
+        given = {**self.arguments, **self.arguments.get("options", {}), **changed}
+        given.pop("options", None)
         signature = inspect.signature(self.function)
         args: list[Any] = []
         for parameter in list(signature.parameters.values()):
@@ -174,54 +182,104 @@ def public() -> Iterator[tuple[str, Callable[..., Any], str]]:
             elif inspect.isclass(value) and value.__module__.startswith("phipsi."):
                 text = inspect.getdoc(value) or ""
                 yield name, value, text
-                for attribute, member in vars(value).items():
+                for attribute, member in list(vars(value).items()):
                     if inspect.isfunction(member) and not attribute.startswith("_"):
                         own_text = inspect.getdoc(member) or ""
                         yield f"{name}.{attribute}", member, own_text if ">>>" in own_text else text
 
 
+MORE = """
+>>> robot, arm = pp.robots.double_pendulum(), pp.robots.space_arm()
+>>> q, v = arm.random_state(rng=0, batch=(2,))
+>>> identity, loops = pp.Transform(np.eye(3), np.ones(3)), [pp.Loop("a", "b")]
+>>> arm.integrate(q, v), arm.difference(q, q), arm.difference_rate(v, v), arm.difference_force(v, v)
+>>> arm.flow(q, v), arm.bracket(v, v), arm.coadjoint(v, v), arm.inboard(q, v), arm.outboard(q, v)
+>>> arm.with_gravity([0, 0, -9.81]), arm.parameter("damping:wrist_pitch")
+>>> arm.with_parameters({"damping:wrist_pitch": [0.1]})
+>>> arm.locked("wrist_pitch", q=q[0]), arm.edit(name="other")
+>>> arm.attach(robot, at="tool", prefix="p_", placement=identity)
+>>> other = pp.rebase(arm, "wrist_roll_link")
+>>> other.state(q, v), other.acceleration(q, v, v), other.force(q, v)
+>>> body = pp.Body("a", arm.bodies[0].inertia, identity, ())
+>>> body.without(), body.seen_from(identity), pp.Frame("a", "b", identity), pp.Mimic("a", 2.0, 1.0)
+>>> pp.Limits(1e4, 1e2, 1e-2), pp.Grasp("tool", "base", "soft_finger", 0.5, 0.1, 0.01)
+>>> pp.Capture(0.0, [pp.Loop("tool", "mount")], 0.5).check(arm)
+>>> pp.Failure(0.0, "wrist_pitch", "free").check(arm)
+>>> pp.Release(0.0, loops), pp.Change(0.0, {"kp": 1.0})
+>>> identity.relative(identity), identity.followed(identity), identity.point(np.ones(3))
+>>> motion = pp.simulate(robot, [0.1, 0.2], controller=None, duration=0.02, dt=0.01)
+>>> motion.save("motion.npz"), motion.to_dataframe()
+>>> motion.plot("q")
+>>> pp.rollout(robot, np.zeros((3, 2)), duration=0.02, dt=0.01).row(0)
+>>> kernel = pp.potential_energy.compile(robot)
+>>> kernel.pullback("q"), kernel.pushforward("q")
+>>> pp.mass_matrix.show(robot, "sweeps")
+>>> mass, x = pp.operators.mass, np.zeros(2)
+>>> mass.replaced({mass: mass}), mass.inv.simplify(trace=True, assume=())
+>>> mass.inv.explain(robot, language="dynamics", active=None)
+>>> mass.on(robot, x, x, active=None, dense=False), mass.inv.program(given=(), active=None)
+>>> (mass @ pp.operators.beta).evaluate(robot, x, x, active=None, external=None)
+>>> pp.operators.Equation(mass, mass).proved(())
+>>> scenario = pp.scenarios.load("puma_diagonal")
+>>> scenario.changed(duration=0.5)
+"""
+"""Calls of what has no example of its own."""
+
+
 def calls() -> Iterator[Call]:
-    """The first call of each public function in the example of its docstring."""
+    """The first call of each public function in the example of its docstring, or in `MORE`."""
+    left: dict[str, Callable[..., Any]] = {}
     for name, function, text in public():
-        found = recorded(function, text)
-        if found is not None:
-            yield Call(name, function, found)
+        home = sys.modules[inspect.unwrap(function).__module__]
+        found = recorded({name: function}, text, vars(home))
+        if found:
+            yield Call(name, function, found[name])
+        else:
+            left[name] = function
+    for name, arguments in recorded(left, MORE, {"pp": phipsi, "np": np}).items():
+        yield Call(name, left[name], arguments)
 
 
 def cases() -> Iterator[tuple[Call, str, Unfit]]:
     """Each valid call, with each of its arguments and each wrong value."""
     for call in calls():
-        for argument in call.arguments:
-            if argument not in ("self", "cls"):
-                for wrong in WRONG:
-                    yield call, argument, wrong
+        for argument in call.options():
+            for wrong in WRONG:
+                yield call, argument, wrong
 
 
-def recorded(function: Callable[..., Any], text: str) -> dict[str, Any] | None:
-    """The arguments of the first call of a function while the example of a docstring runs."""
-    found: list[dict[str, Any]] = []
-    code = _code(function)
-    if isinstance(function, type) and issubclass(function, (BaseException, dict)):
-        return None
-    signature = inspect.signature(function)
+def recorded(
+    functions: dict[str, Callable[..., Any]], text: str, known: dict[str, Any]
+) -> dict[str, dict[str, Any]]:
+    """The arguments of the first call of each function while the examples of a text run."""
+    found: dict[str, dict[str, Any]] = {}
+    signatures = {
+        name: inspect.signature(x)
+        for name, x in functions.items()
+        if not (isinstance(x, type) and issubclass(x, (BaseException, dict)))
+    }
+    by_code: dict[CodeType | None, list[str]] = {}
+    for name in signatures:
+        by_code.setdefault(_code(functions[name]), []).append(name)
 
     def watch(frame: FrameType, event: str, _: object) -> None:
-        if event != "call" or found:
+        if event != "call" or frame.f_code not in by_code:
             return
         local = frame.f_locals
-        if isinstance(function, Program):
-            if frame.f_code is CALL and local.get("self") is function:
-                bound = signature.bind(*local["args"], **local["kwargs"])
-                found.append(dict(bound.arguments))
-        elif frame.f_code is code:
-            owner = isinstance(function, type)
-            if not owner or type(local.get("self")) is function:
-                found.append({n: local[n] for n in signature.parameters if n in local})
+        for name in by_code[frame.f_code]:
+            function, signature = functions[name], signatures[name]
+            if name in found:
+                continue
+            if isinstance(function, Program):
+                if local.get("self") is function:
+                    found[name] = dict(signature.bind(*local["args"], **local["kwargs"]).arguments)
+            elif not isinstance(function, type) or type(local.get("self")) is function:
+                found[name] = {n: copy.copy(local[n]) for n in signature.parameters if n in local}
 
     examples = doctest.DocTestParser().get_examples(text)
     with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        names = dict(vars(sys.modules[inspect.unwrap(function).__module__]))
+        names = dict(known)
         sys.setprofile(watch)
         try:
             for example in examples:
@@ -229,13 +287,15 @@ def recorded(function: Callable[..., Any], text: str) -> dict[str, Any] | None:
                     exec(compile(example.source, "<example>", "single"), names)
         finally:
             sys.setprofile(None)
-    return found[0] if found else None
+    return found
 
 
 CALL = inspect.unwrap(CompiledFunction.__call__).__code__
 
 
 def _code(function: Any) -> CodeType | None:
+    if isinstance(function, Program):
+        return CALL
     own = function.__init__ if isinstance(function, type) else inspect.unwrap(function)
     return getattr(inspect.unwrap(own), "__code__", None)
 
@@ -252,7 +312,7 @@ class Fault(NamedTuple):
 
 def fault(call: Call, argument: str, wrong: Unfit) -> Fault | None:
     """How a call refuses a wrong argument, if that is not right; None if it is, or returns."""
-    value = wrong.make(call.arguments[argument])
+    value = wrong.make(call.arguments.get(argument))
     try:
         with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
             warnings.simplefilter("ignore")

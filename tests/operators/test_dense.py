@@ -238,7 +238,7 @@ def test_active_joints_have_names_or_a_mask() -> None:
     assert by_name.passive is not None and (by_name.passive == by_mask.passive).all()
     with pytest.raises(ValueError, match="no hinge 'elbow'"):
         system(robot, robot.neutral(), active=["elbow"])
-    with pytest.raises(ValueError, match=r"active has shape \(2,\) of bool, needs 6 truth values"):
+    with pytest.raises(ValueError, match="active has 2 values, needs 6 truth values"):
         system(robot, robot.neutral(), active=[True, False])
 
 

@@ -191,6 +191,7 @@ WRONG = [
     ("zero[joint forces]", "I has one space, zero two", 1),
     ("1e999 * H", "the number is too large", 1),
     ("9" * 1001, "the number is too large", 1),
+    ("2 * " + "9" * 400, "a number in an expression is at most 1.8e308", 5),
     ("(" * 31, "more than 30 brackets are open", 31),
     ("φ(" + "1e300*" * 20 + "φ + φφ)φ + φ", "1.8e308", 3),
 ]

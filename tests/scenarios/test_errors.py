@@ -50,6 +50,9 @@ CASES = [
      "line 12: events[0].closures[0].b is 'x', which is no frame"),
     ("[[closures]]\na = 'tool'\nb = 'world'", "closures[0].kind is missing; known are loop, grasp"),
     ("[[closures]]\nkind = 'loop'\na = 'tol'\nb = 'world'", "line 11: closures[0].a is 'tol'"),
+    ("[[closures]]\nkind = 'loop'\na = 'tool'\nb = 'world'\n"
+     "[[closures]]\nkind = 'grasp'\na = 'world'\nb = 'tool'",
+     "closures[1] joins 'world' and 'tool', which closures[0] joins already"),
     ("[[closures]]\nkind = 'loop'\na = 'tool'\nb = 'world'\nfree = 'hinge'", "is no joint"),
     ("[[closures]]\nkind = 'grasp'\na = 'tool'\nb = 'world'\ncontact = 'firm'",
      "contact is 'firm'"),

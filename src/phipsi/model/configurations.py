@@ -11,9 +11,11 @@ from typing import Any, Literal
 
 import numpy as np
 
+from phipsi.arguments import listed
 from phipsi.model import group
 from phipsi.model.description import RobotDescription
 from phipsi.model.parts import Hinge
+from phipsi.model.untrusted import quoted
 from phipsi.spatial.rotation import Scalars
 from phipsi.typing import (
     MAX_AXES,
@@ -36,8 +38,14 @@ def random_state(
     robot: RobotDescription, rng: np.random.Generator | int | None, batch: tuple[int, ...]
 ) -> tuple[Configuration, JointVector]:
     """(q, v), (*batch, nq) and (*batch, nv)."""
-    rng = np.random.default_rng(rng)
-    q = np.empty((*batch, robot.nq))
+    try:
+        rng = np.random.default_rng(rng)
+    except (TypeError, ValueError):
+        raise TypeError(f"rng is {quoted(rng)}, needs a seed ≥ 0 or a Generator of NumPy") from None
+    try:
+        q = np.empty((*listed("batch", batch), robot.nq))
+    except (TypeError, ValueError):
+        raise TypeError(f"batch is {quoted(batch)}, needs a shape such as (100,)") from None
     lower, upper = robot.joint_data("lower"), robot.joint_data("upper")
     angles = [angle for h in robot.hinges for angle in h.kind.angles or (False,) * h.kind.nq]
     free = np.where(np.array(angles, bool), np.pi, 1.0)
@@ -115,7 +123,12 @@ def _each(
     """
     sizes = {"q": robot.nq, "v": robot.nv}
     first, second = (_coordinates(robot, name, x, sizes[of]) for name, x, of in arguments)
-    shape = np.broadcast_shapes(first.shape[:-1], second.shape[:-1])
+    try:
+        shape = np.broadcast_shapes(first.shape[:-1], second.shape[:-1])
+    except ValueError:
+        (a, x, _), (b, y, _) = arguments
+        shapes = f"{np.shape(x)[:-1]} and {np.shape(y)[:-1]}"
+        raise ValueError(f"the batches of {a} and {b} do not go together: {shapes}") from None
     out = np.empty((*shape, sizes[space]), np.result_type(first, second))
     for h in robot.hinges:
         x, y = first[..., getattr(h, arguments[0][2])], second[..., getattr(h, arguments[1][2])]

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from phipsi.arguments import named
 from phipsi.conventions import WORLD
 from phipsi.model import validate
 from phipsi.model.builder import RobotBuilder
@@ -23,10 +24,8 @@ from phipsi.typing import ConfigurationLike
 def locked(robot: R, joints: str | Iterable[str], q: ConfigurationLike | None = None) -> R:
     """The robot with the named joints locked at their coordinates in q (default: neutral)."""
     at = robot.neutral() if q is None else validate.numbers("q", q, (robot.nq,))
-    if not isinstance(joints, Iterable):
-        raise ModelError(f"joints is {quoted(joints)}, needs the names of hinges")
     builder = _builder(robot)
-    for name in [joints] if isinstance(joints, str) else joints:
+    for name in named("joints", joints):
         h = robot.hinge(name)
         with np.errstate(all="ignore"):
             pose = h.placement @ h.kind.pose(h, rot.scalars(at[h.q]))

@@ -138,7 +138,7 @@ def _checked(robot: RobotDescription, name: str, given: ArrayLike) -> Array:
 
 def _traced(given: ArrayLike) -> bool:
     """Whether one of the given numbers is traced."""
-    row: Any = cast("Array", given).flat if isinstance(given, np.ndarray) else given
+    row: Any = cast("Array", given).ravel() if isinstance(given, np.ndarray) else given
     return isinstance(given, np.ndarray | list | tuple) and any(hasattr(x, "sqrt") for x in row)
 
 

@@ -387,7 +387,7 @@ class Robot(RobotDescription):
         Builder
             The builder.
         """
-        return Builder(name or self.name, gravity=self.gravity).add(self)
+        return Builder(self.name if name is None else name, gravity=self.gravity).add(self)
 
     # ---- identity ------------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from phipsi.arguments import listed
 from phipsi.model import Hinge, ModelError, Robot
 from phipsi.operators.algebra.derivation import CONDITIONS, Condition
 from phipsi.operators.algebra.expression import ANY, Expression, Leaf
@@ -118,9 +119,7 @@ def chosen(robot: Robot, active: MaskLike | None) -> Mask | None:
     """The freedoms that are named by their hinges, or marked by truth values (nv,)."""
     if active is None:
         return None
-    if not isinstance(active, Iterable):
-        raise TypeError(f"active is {active!r}, needs {robot.nv} truth values or names of hinges")
-    values: list[object] = [active] if isinstance(active, str) else list(active)
+    values: list[object] = [active] if isinstance(active, str) else listed("active", active)
     names = [x for x in values if isinstance(x, str)]
     if names and len(names) == len(values):
         return tuple(robot.mask(*names).tolist())
@@ -129,8 +128,10 @@ def chosen(robot: Robot, active: MaskLike | None) -> Mask | None:
 
 def truths(active: Iterable[object], size: int | None = None) -> Mask:
     """Truth values as a tuple; a `ValueError` if they are none, or not as many as `size`."""
-    mask = np.asarray(list(active))
-    if mask.ndim != 1 or (mask.size and mask.dtype != bool) or size not in (None, len(mask)):
+    values = listed("active", active)
+    strange = [x for x in values if not isinstance(x, (bool, np.bool_))]
+    if strange or size not in (None, len(values)):
+        found = f"a {type(strange[0]).__name__}" if strange else f"{len(values)} values"
         needed = "truth values" if size is None else f"{size} truth values or the names of hinges"
-        raise ValueError(f"active has shape {mask.shape} of {mask.dtype}, needs {needed}")
-    return tuple(mask.tolist())
+        raise ValueError(f"active has {found}, needs {needed}")
+    return tuple(map(bool, values))

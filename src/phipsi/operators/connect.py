@@ -64,10 +64,12 @@ class Connected:
         self, x: Expression, *, given: Iterable[str], active: Iterable[bool] | None
     ) -> Program[..., Array]:
         """The program that computes it."""
+        from phipsi.arguments import named
         from phipsi.operators.checks import truths
         from phipsi.operators.lowering.program import as_program
 
-        return as_program(x, tuple(sorted(given)), None if active is None else truths(active))
+        mask = None if active is None else truths(active)
+        return as_program(x, tuple(sorted(named("given", given))), mask)
 
     def evaluate(
         self,

@@ -129,9 +129,8 @@ class Equation:
         difference = self.left - self.right
         for known in DEFINED:
             difference = difference.replaced(known)
-        assumed = (assume,) if isinstance(assume, str) else tuple(assume)
         for riccati in ({}, RICCATI, RICCATI_OF_PASSIVE):
-            found = derive(difference.replaced(riccati), assumed, strict=True)
+            found = derive(difference.replaced(riccati), assume, strict=True)
             if isinstance(found.result, ZeroOperator):
                 return True
         return False

@@ -146,7 +146,13 @@ def _transform(pose: Pose) -> Transform:
 
 def closures(tables: Iterable[ClosureTable], robot: Robot) -> tuple[Closure, ...]:
     """The loops and grasps of these tables, their frames checked."""
-    return tuple(_closure(each, robot) for each in tables)
+    joined: dict[frozenset[str], ClosureTable] = {}
+    for each in tables:
+        other = joined.setdefault(frozenset((each.a, each.b)), each)
+        if other is not each:
+            a, b, first = quoted(each.a), quoted(each.b), other.where.key
+            raise each.where.wrong(f"joins {a} and {b}, which {first} joins already")
+    return tuple(_closure(each, robot) for each in joined.values())
 
 
 def _closure(given: ClosureTable, robot: Robot) -> Closure:

@@ -20,9 +20,12 @@ LOOKED_AT = 1000
 class Diverged(ArithmeticError):
     """A motion is no longer finite; `trajectory` is the motion before."""
 
-    def __init__(self, trajectory: Trajectory, what: str, advice: str) -> None:
-        super().__init__(f"{what}; {advice}")
+    def __init__(self, trajectory: Trajectory, message: str) -> None:
+        super().__init__(message)
         self.trajectory = trajectory
+
+    def __reduce__(self) -> tuple[type, tuple[Trajectory, str]]:
+        return type(self), (self.trajectory, str(self))
 
 
 def advice(

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import isfinite
 from numbers import Real
+from sys import float_info
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
 from phipsi.algorithms import capture, loop_opening, mass_matrix_product, passive_rates
 from phipsi.algorithms.cut import check_closures
+from phipsi.arguments import listed, mapped
+from phipsi.compile import as_number
 from phipsi.model import Closure, Robot
 from phipsi.simulation.plant import Plant
 from phipsi.simulation.trajectory import Trajectory
@@ -19,6 +21,7 @@ from phipsi.typing import Array, Configuration, JointVector
 
 Condition: TypeAlias = Callable[[float, Array, Array], bool | np.bool_ | Array]
 """A function of (t, q, v) that tells whether an event happens; of a batch, for each row."""
+MOST = float_info.max
 REACH = 1e-2
 """The largest gap [rad, m] over which frames catch each other."""
 
@@ -53,9 +56,7 @@ class Event:
     the event happens at the first sample where it is true."""
 
     def __post_init__(self) -> None:
-        if not callable(self.at) and not (
-            isinstance(self.at, Real) and isfinite(self.at) and self.at >= 0
-        ):
+        if not callable(self.at) and not (isinstance(self.at, Real) and 0 <= self.at <= MOST):
             raise ValueError(
                 f"{type(self).__name__}: at is {self.at!r}, needs a time ≥ 0 [s] or a condition, "
                 "a function of (t, q, v)"
@@ -146,6 +147,17 @@ class Failure(Event):
         return replace(phase, locked=locked, v=v), sentence
 
 
+def _closures(event: str, given: object) -> tuple[Closure, ...]:
+    """The closures of an event."""
+    closures = tuple(listed(f"{event}: closures", given))
+    for one in closures:
+        if not isinstance(one, Closure):
+            raise TypeError(
+                f"{event}: closures has a {type(one).__name__}, needs pp.Loop(…) or pp.Grasp(…)"
+            )
+    return closures
+
+
 @dataclass(frozen=True)
 class Capture(Event):
     """Frames catch each other: an impact ends their relative motion, and a closure holds them."""
@@ -156,9 +168,12 @@ class Capture(Event):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "closures", tuple(self.closures))
-        if self.restitution is not None and not 0 <= self.restitution <= 1:
-            raise ValueError(f"Capture: restitution is {self.restitution}, needs 0 to 1")
+        object.__setattr__(self, "closures", _closures("Capture", self.closures))
+        if self.restitution is None:
+            return
+        restitution = as_number("Capture: restitution", self.restitution)
+        if not 0 <= restitution <= 1:
+            raise ValueError(f"Capture: restitution is {restitution:g}, needs 0 to 1")
 
     def check(self, robot: Robot) -> None:
         """Refuse frames that do not exist or are on one body.
@@ -212,7 +227,7 @@ class Release(Event):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "closures", tuple(self.closures))
+        object.__setattr__(self, "closures", _closures("Release", self.closures))
 
     def happen(self, robot: Robot, phase: Phase) -> tuple[Phase, str]:
         """The closures no longer hold.
@@ -243,6 +258,10 @@ class Change(Event):
 
     parameters: Mapping[str, Any]
     """New values by name; parameters that are not named stay as they are."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "parameters", mapped("Change: parameters", self.parameters))
 
     def happen(self, robot: Robot, phase: Phase) -> tuple[Phase, str]:
         """The parameters have their new values.

@@ -67,7 +67,12 @@ def figure(trajectory: TrajectoryData, what: list[str], axes: AxesLike | None) -
 def _flat(axes: AxesLike) -> list[Axes]:
     """Axes, which may be in rows, as one list."""
     rows: Any = axes
-    return [rows] if hasattr(rows, "plot") else [ax for row in rows for ax in _flat(row)]
+    if hasattr(rows, "plot"):
+        return [rows]
+    if isinstance(rows, str) or not hasattr(rows, "__iter__"):
+        kind = type(cast(object, rows)).__name__
+        raise TrajectoryError(f"axes has a {kind}, needs axes of matplotlib")
+    return [ax for row in rows for ax in _flat(row)]
 
 
 def _draw(ax: Axes, trajectory: TrajectoryData, panel: Panel) -> None:

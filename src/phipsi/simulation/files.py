@@ -72,7 +72,10 @@ def load(path: str | os.PathLike[str], robot: Robot | None, make: type[T]) -> T:
 
 
 def _suffix(path: str | os.PathLike[str]) -> str:
-    suffix = Path(path).suffix.lower()
+    try:
+        suffix = Path(path).suffix.lower()
+    except TypeError:
+        raise TypeError(f"path is a {type(path).__name__}, needs a text or a Path") from None
     if suffix not in SUFFIXES:
         raise TrajectoryError(
             f"{quoted(str(path), 200)} ends with {quoted(suffix)}; a trajectory is a file "

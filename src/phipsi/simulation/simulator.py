@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from phipsi.algorithms import frame_pose, loop_opening
+from phipsi.arguments import listed, mapped
 from phipsi.caller import warn
 from phipsi.compile import as_numbers
 from phipsi.model import Robot
@@ -24,7 +25,7 @@ from phipsi.simulation.methods import METHODS
 from phipsi.simulation.options import SimulationOptions
 from phipsi.simulation.segments import Segment, joined, merged, named
 from phipsi.simulation.sequences import Sequences
-from phipsi.simulation.start import events_in_order, listed, mapped, start_phase
+from phipsi.simulation.start import events_in_order, start_phase
 from phipsi.simulation.steps import FixedSteps, States, chunk, doubled
 from phipsi.simulation.trajectory import Trajectory
 from phipsi.typing import Array, ArrayLike
@@ -45,6 +46,9 @@ class Interrupted(KeyboardInterrupt):
     def __init__(self, trajectory: Trajectory) -> None:
         super().__init__(f"stopped at t = {trajectory.t[-1]:g} s")
         self.trajectory = trajectory
+
+    def __reduce__(self) -> tuple[type, tuple[Trajectory]]:
+        return type(self), (self.trajectory,)
 
 
 class Simulator:
@@ -166,11 +170,8 @@ class Simulator:
         plant, controlled = segment.phase.plant, self.controller is not None
         small = np.abs(np.concatenate([state.q, state.v], axis=-1)).max() < LARGE
         broken = controlled and small and not np.isfinite(self._observed(state)["tau"]).all()
-        return Diverged(
-            before,
-            what,
-            advice(before, self.options, plant, controlled=controlled, broken=bool(broken)),
-        )
+        help = advice(before, self.options, plant, controlled=controlled, broken=bool(broken))
+        return Diverged(before, f"{what}; {help}")
 
     def _bound(self, phase: Phase) -> Bound:
         """The controller of a phase, its parameters and its sequences."""

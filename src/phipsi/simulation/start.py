@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from math import inf
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
+from phipsi.arguments import listed, mapped
 from phipsi.compile import as_numbers
 from phipsi.model import Robot
 from phipsi.model.untrusted import quoted
@@ -35,26 +36,6 @@ def start_phase(
     q, v = np.broadcast_to(q, (*batch, robot.nq)), np.broadcast_to(v, (*batch, robot.nv))
     given = mapped("parameters", parameters)
     return Phase(q, v, plant, given, robot.driven, np.zeros(robot.nv, bool))
-
-
-def mapped(name: str, value: object) -> dict[str, Any]:
-    """The argument `name` as a mapping of names to values; None is an empty one."""
-    if value is None:
-        return {}
-    if not isinstance(value, Mapping):
-        raise TypeError(f"{name} is a {type(value).__name__}, needs a mapping of names to values")
-    found = dict(cast("Mapping[Any, Any]", value))
-    for key in found:
-        if not isinstance(key, str):
-            raise TypeError(f"{name} has the key {key!r}, needs names")
-    return found
-
-
-def listed(name: str, value: object) -> list[Any]:
-    """The argument `name`, which may be any iterable, as a list."""
-    if not isinstance(value, Iterable) or getattr(cast(Any, value), "ndim", 1) == 0:
-        raise TypeError(f"{name} is a {type(cast(Any, value)).__name__}, needs a sequence")
-    return [*cast("Iterable[Any]", value)]
 
 
 def _state(name: str, value: ArrayLike, size: int, robot: Robot) -> Array:

@@ -20,7 +20,7 @@ from weakref import WeakValueDictionary
 
 from phipsi.forks import held_at_forks
 from phipsi.operators.algebra.notation import ASCII, LATEX, UNICODE, Notation
-from phipsi.operators.algebra.spaces import SCALARS, Space, SpaceError
+from phipsi.operators.algebra.spaces import SCALARS, Space, SpaceError, brief
 from phipsi.operators.algebra.symbol import Symbol
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ class Expression:
         return product([self, _operand(self, other)])
 
     def __rmatmul__(self, other: object) -> NoReturn:
-        raise TypeError(f"an array times {self}: {_HINT}")
+        raise TypeError(f"an array times {brief(self)}: {_HINT}")
 
     def __add__(self, other: Expression) -> Expression:
         return add([(Fraction(1), self), (Fraction(1), _operand(self, other))])
@@ -151,7 +151,9 @@ class Expression:
 
     def __mul__(self, number: Number) -> Expression:
         if isinstance(number, Expression):
-            raise TypeError(f"{self} * {number}: products of operators are written with @")
+            raise TypeError(
+                f"{brief(self)} * {brief(number)}: products of operators are written with @"
+            )
         return add([(_number(number), self)])
 
     __rmul__ = __mul__
@@ -159,7 +161,7 @@ class Expression:
     def __truediv__(self, number: Number) -> Expression:
         divisor = _number(number)
         if not divisor:
-            raise ZeroDivisionError(f"{self} / 0")
+            raise ZeroDivisionError(f"{brief(self)} / 0")
         return add([(1 / divisor, self)])
 
     def __radd__(self, other: Expression | int) -> Expression:
@@ -174,7 +176,9 @@ class Expression:
             return product([self if whole > 0 else self.inv] * abs(whole))
         root = self.root if isinstance(self, Leaf) else None
         if root is None or power not in (0.5, -0.5):
-            raise TypeError(f"{self} ** {power}: whole powers, and D ** 0.5 and D ** -0.5, exist")
+            raise TypeError(
+                f"{brief(self)} ** {power}: whole powers, and D ** 0.5 and D ** -0.5, exist"
+            )
         return root if power == 0.5 else root.inv
 
     # ---- parts ---------------------------------------------------------------------------------
@@ -461,7 +465,7 @@ def _operand(left: Expression, other: object) -> Expression:
     hints = {"str": "text is read by phipsi.operators.parse", "ndarray": _HINT, "list": _HINT}
     kind = type(other).__name__
     hint = hints.get(kind, "it goes with expressions alone; a number is 2 * I")
-    raise TypeError(f"{left} with a {kind}: {hint}")
+    raise TypeError(f"{brief(left)} with a {kind}: {hint}")
 
 
 def _number(x: object) -> Fraction:
@@ -772,9 +776,10 @@ def product(factors: Iterable[Expression]) -> Expression:
             ((c, factor),) = factor.terms
             number *= c
         if not _meet(before.domain, factor.codomain):
+            left, right = brief(before), brief(factor)
             raise SpaceError(
-                f"{before} @ {factor}: {before} takes {before.domain}, "
-                f"{factor} gives {factor.codomain}"
+                f"{left} @ {right}: {left} takes {brief(before.domain)}, "
+                f"{right} gives {brief(factor.codomain)}"
             )
         flat.extend(factor.factors)
         before = before if factor.domain == ANY else flat[-1]
@@ -796,15 +801,16 @@ def add(terms: Iterable[tuple[Fraction, Expression]]) -> Expression:
     found: dict[Expression, Fraction] = {}
     for c, x in flat:
         if not (_meet(x.codomain, codomain) and _meet(x.domain, domain)):
+            left, right = brief(known), brief(x)
             raise SpaceError(
-                f"{known} + {x}: {known} takes {domain} and gives {codomain}, "
-                f"{x} takes {x.domain} and gives {x.codomain}"
+                f"{left} + {right}: {left} takes {brief(domain)} and gives {brief(codomain)}, "
+                f"{right} takes {brief(x.domain)} and gives {brief(x.codomain)}"
             )
         if isinstance(x, IdentityOperator):
             if codomain != domain:
                 raise SpaceError(
-                    f"{known} + I: the identity gives what it takes, "
-                    f"{known} takes {domain} and gives {codomain}"
+                    f"{brief(known)} + I: the identity gives what it takes, "
+                    f"{brief(known)} takes {brief(domain)} and gives {brief(codomain)}"
                 )
             x = IdentityOperator.of(codomain)
         if not isinstance(x, ZeroOperator):
@@ -864,7 +870,8 @@ def _meet(a: Space, b: Space) -> bool:
 def _check_square(x: Expression, what: str) -> None:
     if (x.domain.size, x.domain.frames) != (x.codomain.size, x.codomain.frames):
         raise SpaceError(
-            f"{x} has no {what}: it takes {x.domain} and gives {x.codomain}, which differ in size"
+            f"{brief(x)} has no {what}: it takes {brief(x.domain)} and gives {brief(x.codomain)}, "
+            "which differ in size"
         )
 
 

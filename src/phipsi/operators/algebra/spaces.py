@@ -14,8 +14,18 @@ Size = Literal["joint", "body", "active", "passive", "frame", "one", "any"]
 the passive joints, the bodies, the frames; one number; or nothing yet."""
 
 
+SHOWN = 120
+"""The most characters of an expression in a message."""
+
+
 class SpaceError(TypeError):
     """Operators that do not fit: one takes another space than the other gives."""
+
+
+def brief(x: object) -> str:
+    """An expression or a space as messages show it: a long one without its middle."""
+    text = str(x)
+    return text if len(text) <= SHOWN else f"{text[: SHOWN // 2]} … {text[-SHOWN // 4 :]}"
 
 
 @dataclass(frozen=True)

@@ -285,7 +285,7 @@ def explain(
     >>> print(explain(mass.inv).text.splitlines()[2])
       It takes x (joint forces) and gives y (joint rates), at a configuration q.
     """
-    if language not in LANGUAGES:
+    if not isinstance(language, str) or language not in LANGUAGES:
         raise ValueError(f"language {language!r} is not known; there are {' and '.join(LANGUAGES)}")
     if robot is None and active is not None:
         raise ValueError(f"{expression}: active= says which joints of a robot are; give the robot")

@@ -266,7 +266,8 @@ class _Reader:
             whole = token.isdigit()
             if len(token) > LONGEST_NUMBER or (not whole and isinf(float(token))):
                 self.fail(f"the number is too large, or has more than {LONGEST_NUMBER} digits")
-            value = IDENTITY * Fraction(token if whole else repr(float(token)))
+            number = Fraction(token if whole else repr(float(token)))
+            value = self.made(at, mul, IDENTITY, number)
         elif kind == "logdet":
             self.advance()
             if self.token not in _CLOSING:
