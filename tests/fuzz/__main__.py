@@ -1,6 +1,7 @@
-"""The command: python -m tests.fuzz [--only NAME ...] [--minutes N | --count N] [--seed N].
+"""The command: python -m tests.fuzz [--only NAME ...] [--minutes N | --count N | --whole].
 
-Fuzzes the targets in turn. Failing inputs are made smaller and written to a folder.
+Fuzzes the targets in turn. Failing inputs are made smaller and written to a folder; `--whole` uses
+all inputs of a target and writes its row of docs/fuzzing.md as soon as it ends.
 """
 
 from __future__ import annotations
@@ -8,9 +9,11 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from tests.fuzz import page
 from tests.fuzz.campaign import Tally, Tell, fuzz, kept
 from tests.fuzz.target import Target
 from tests.fuzz.targets import TARGETS
@@ -27,6 +30,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = [TARGETS[name] for name in given.only or TARGETS]
     if given.case is not None or given.input:
         return _one(chosen, given)
+    if given.whole:
+        tallies = campaign(chosen, lambda text: print(text, flush=True), given.jobs, given.folder)
+        return 1 if any(tally.failures for tally in tallies) else 0
     minutes = given.minutes or (0.0 if given.count else MINUTES)
     print(f"seed {given.seed}", flush=True)
     failed = False
@@ -39,13 +45,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1 if failed else 0
 
 
-def campaign(tell: Tell, jobs: int | None = None) -> list[Tally]:
-    """Every target with all of its inputs; what fails is written to `FOLDER`."""
+def campaign(
+    targets: Iterable[Target], tell: Tell, jobs: int | None = None, folder: Path = FOLDER
+) -> list[Tally]:
+    """Targets with all of their inputs, and their rows of the page; what fails is written to the
+    folder."""
+    from tests.validation.page import here
+
+    run = here()
     tallies: list[Tally] = []
-    for target in TARGETS.values():
+    for target in targets:
+        started = time.monotonic()
         tallies.append(fuzz(target, 0, range(target.count), jobs or os.cpu_count() or 1))
         tell(told(tallies[-1]))
-        kept(tallies[-1], FOLDER, tell)
+        kept(tallies[-1], folder, tell)
+        minutes = (time.monotonic() - started) / 60
+        rows = page.read(page.PAGE.read_text(encoding="utf-8"))
+        rows[target.name] = page.row(tallies[-1], f"{run}, seed 0, {minutes:.0f} minutes")
+        page.PAGE.write_text(page.report(rows), encoding="utf-8")
     return tallies
 
 
@@ -55,6 +72,7 @@ def _parser() -> argparse.ArgumentParser:
     say("--only", nargs="+", choices=list(TARGETS), metavar="NAME", help=", ".join(TARGETS))
     say("--minutes", type=float, help=f"time for all targets together, by default {MINUTES:g}")
     say("--count", type=int, help="inputs of each target")
+    say("--whole", action="store_true", help="all inputs of each target, and docs/fuzzing.md")
     say("--seed", type=int, default=0, help="another seed, other inputs")
     say("--jobs", type=int, default=os.cpu_count() or 1, help="processes, by default one per core")
     say("--case", type=int, help="one input by its number, for one target")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping
 from pathlib import Path
 
 from tests.fuzz.campaign import Tally
+from tests.fuzz.target import Target
+from tests.fuzz.targets import TARGETS
 from tests.fuzz.worker import MEMORY, ROOT
 
 PAGE = ROOT / "docs" / "fuzzing.md"
@@ -13,31 +16,35 @@ NOT_YET = "not yet run"
 TEXT = Path(__file__).with_name("page.md")
 
 
-def report(tallies: Sequence[Tally], run: str = NOT_YET) -> str:
-    """The whole page; `run` says when, where, with which seed and for how long."""
-    rows = "\n".join(map(row, tallies))
-    found = "\n".join(
-        f"- {t.target.name}: {f.count} × {name} (case {f.case})"
-        for t in tallies
-        for name, f in t.failures.items()
-    )
+def report(rows: Mapping[str, str]) -> str:
+    """The whole page: of targets without a row it says that they have not been run."""
+    every = [rows.get(t.name) or f"{_start(t)} {'– | ' * 7}{NOT_YET} |" for t in TARGETS.values()]
     text = TEXT.read_text(encoding="utf-8")
-    return text.format(rows=rows, failures=found or "None.", run=run, memory=MEMORY >> 30)
+    return text.format(rows="\n".join(every), memory=MEMORY >> 30)
 
 
-def row(tally: Tally) -> str:
-    """A row of the table."""
+def read(text: str) -> dict[str, str]:
+    """The rows of a page by the names of their targets."""
+    found = (re.match(r"\| (\w+) \|", x) for x in text.splitlines() if NOT_YET not in x)
+    return {m[1]: m.string for m in found if m and m[1] in TARGETS}
+
+
+def row(tally: Tally, run: str) -> str:
+    """A row of the table; `run` says when, where, with which seed and for how long."""
     target, worst, inputs = tally.target, tally.worst, tally.inputs * tally.target.batch
-    cells = [target.name, target.what]
-    if worst is None:
-        return f"| {' | '.join([*cells, *'–––––––'])} |"
-    cells += [
+    failures = [f"{f.count} × {name} (case {f.case})" for name, f in tally.failures.items()]
+    cells = (
         f"{inputs:,}".replace(",", " "),
         f"{100 * tally.accepted / tally.inputs:.0f} %",
         str(tally.refusals),
         f"{inputs / max(tally.seconds, 1e-9):.0f}",
-        f"{worst.seconds:.2f} s",
+        f"{worst.seconds if worst else 0:.2f} s",
         f"{tally.peak >> 20} MB",
-        str(sum(f.count for f in tally.failures.values())),
-    ]
-    return f"| {' | '.join(cells)} |"
+        "; ".join(failures) or "0",
+        run,
+    )
+    return f"{_start(target)} {' | '.join(cells)} |"
+
+
+def _start(target: Target) -> str:
+    return f"| {target.name} | {target.what} |"

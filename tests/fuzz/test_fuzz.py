@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -121,12 +122,28 @@ def test_the_page() -> None:
     tally = Tally(TARGETS["csv"])
     tally.add(Result(4, Outcome("accepted"), 0.5, 3 << 20))
     tally.add(Result(2, Outcome("KeyError", "KeyError in x.py:f"), 0.1))
-    text = page.report([tally], "here, seed 7")
-    assert "| csv | trajectories as .csv | 2 | 50 % | 0 | 3 | 0.50 s | 3 MB | 1 |" in text
-    assert "- csv: 1 × KeyError in x.py:f (case 2)" in text and "campaign: here, seed 7." in text
-    assert "| csv | trajectories as .csv | – |" in page.report([Tally(TARGETS["csv"])])
+    rows = {"csv": page.row(tally, "here, seed 7")}
+    text = page.report(rows)
+    assert (
+        "| csv | trajectories as .csv | 2 | 50 % | 0 | 3 | 0.50 s | 3 MB "
+        "| 1 × KeyError in x.py:f (case 2) | here, seed 7 |"
+    ) in text
+    assert page.read(text) == rows and "| toml | scenarios | – |" in text
     committed = page.PAGE.read_text(encoding="utf-8")
-    assert all(f"| {t.name} | {t.what} | " in committed for t in TARGETS.values())
+    assert committed == page.report(page.read(committed)), "python -m tests.fuzz --whole writes it"
+
+
+def test_a_whole_campaign_of_a_target_writes_its_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(page, "PAGE", tmp_path / "fuzzing.md")
+    page.PAGE.write_text(page.report({"toml": "| toml | as it was |"}), "utf-8")
+    few = replace(TARGETS["csv"], count=20)
+    (tally,) = command.campaign([few], print, jobs=1, folder=tmp_path)
+    assert tally.inputs == 20 and "csv: 20 inputs" in capfd.readouterr().out
+    rows = page.read(page.PAGE.read_text("utf-8"))
+    assert rows["csv"].startswith("| csv | trajectories as .csv | 20 |")
+    assert rows["toml"] == "| toml | as it was |"
 
 
 def test_a_slightly_wrong_operation_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

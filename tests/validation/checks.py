@@ -9,7 +9,6 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
@@ -131,22 +130,6 @@ def problems(tell: Tell) -> Result:
     return Result(len(RUNS), tuple(wrong))
 
 
-def fuzz(tell: Tell) -> Result:
-    """Every target of the fuzzer with all of its inputs; writes docs/fuzzing.md."""
-    from tests.fuzz.__main__ import FOLDER, campaign
-    from tests.fuzz.page import PAGE, report
-    from tests.validation.page import here
-
-    started = time.monotonic()
-    tallies = campaign(tell)
-    minutes = (time.monotonic() - started) / 60
-    run = f"{here()}, seed 0, {minutes:.0f} minutes"
-    PAGE.write_text(report(tallies, run), encoding="utf-8")
-    wrong = tuple(f"{t.target.name}: {name}" for t in tallies for name in t.failures)
-    note = f"inputs that failed are in {FOLDER}" if wrong else ""
-    return Result(sum(t.inputs * t.target.batch for t in tallies), wrong, note=note)
-
-
 def threads(tell: Tell) -> Result:
     """8 processes of 8 threads that compile, run and fork for 10 minutes."""
     from tests.stress.threads import run
@@ -214,8 +197,6 @@ CHECKS = (
           agreement, "agreement.md"),
     Check("problems", "the problems A01 to A05 of the IFToMM library, against exact solutions, "
           "published values and equations written by hand", problems, "problems.md"),
-    Check("fuzz", "mutated files and texts are read, or refused in a sentence; random graphs give "
-          "the same numbers on every backend", fuzz, "fuzzing.md"),
     Check("threads", "8 processes of 8 threads compile, run and fork for 10 minutes: no deadlock, "
           "no crash, the same results", threads),
     Check("kills", "processes killed at any access to a file, byte or time leave nothing half-"

@@ -23,7 +23,8 @@ HEAD = """# Validation
 Written by `python -m tests.validation` (`make validation`); not edited by hand. These checks take
 too long for `make test`, which has a share of each. A row is what its last run found: the number of
 cases and of those that were wrong, the largest relative error where errors are measured (the linked
-page has every one), how long it took, and when and where it was run.
+page has every one), how long it took, and when and where it was run. [Fuzzing](fuzzing.md) has a
+page of its own.
 
 | check | what | cases | wrong | worst error | note | time | run |
 | --- | --- | --- | --- | --- | --- | --- | --- |
