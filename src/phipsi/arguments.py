@@ -1,28 +1,33 @@
-"""Arguments that are lists, names or mappings: what is not is refused in a sentence."""
+"""Arguments that are lists, names, mappings or counts: what is not is refused in a sentence."""
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Iterable, Mapping
-from typing import Any, cast
+from operator import index
+from typing import Any, SupportsIndex, cast
+
+MOST = 2**63 - 1
+"""The largest count."""
 
 
-def listed(where: str, value: object) -> list[Any]:
+def as_list(where: str, value: object) -> list[Any]:
     """The items of any iterable; `where` begins the sentence of an error."""
     if not isinstance(value, Iterable) or getattr(cast(Any, value), "ndim", 1) == 0:
         raise TypeError(f"{where} is a {type(cast(Any, value)).__name__}, needs a sequence")
     return [*cast("Iterable[Any]", value)]
 
 
-def named(where: str, value: object) -> list[str]:
+def as_names(where: str, value: object) -> list[str]:
     """The names in any iterable; a text is one name."""
-    found = [value] if isinstance(value, str) else listed(where, value)
+    found = [value] if isinstance(value, str) else as_list(where, value)
     for name in found:
         if not isinstance(name, str):
             raise TypeError(f"{where} has a {type(name).__name__}, needs names")
     return found
 
 
-def mapped(where: str, value: object) -> dict[str, Any]:
+def as_mapping(where: str, value: object) -> dict[str, Any]:
     """A mapping of names to values; None is an empty one."""
     if value is None:
         return {}
@@ -33,3 +38,15 @@ def mapped(where: str, value: object) -> dict[str, Any]:
         if not isinstance(key, str):
             raise TypeError(f"{where} has the key {key!r}, needs names")
     return found
+
+
+def as_count(where: str, value: SupportsIndex, least: int = 0) -> int:
+    """A whole number from `least` to `MOST`."""
+    try:
+        whole = least - 1 if type(value) is bool else index(value)
+    except TypeError:
+        whole = least - 1
+    if not least <= whole <= MOST:
+        bound = f"least {least}" if whole < least else f"most {MOST}"
+        raise ValueError(f"{where} is {reprlib.repr(value)}, needs a whole number of at {bound}")
+    return whole

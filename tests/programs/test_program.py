@@ -8,7 +8,7 @@ import subprocess
 import sys
 import weakref
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -502,3 +502,32 @@ def test_programs_made_of_ours_do_not_take_their_place_on_disk(order: str, tmp_p
     ]  # fmt: skip
     (heavier, inside), (alone,) = found if order == "theirs first" else found[::-1]
     assert float(heavier) == pytest.approx(float(alone) + 5.0) and inside == alone
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"static": ("stpes",)}, "static names 'stpes', did you mean 'steps'. its parameters are"),
+        ({"masks": "x"}, "masks names 'x', its parameters are robot, q, steps"),
+        ({"shapes": {"p": (3,)}}, "shapes names 'p'"),
+    ],
+)
+def test_options_that_name_no_parameter(options: dict[str, Any], message: str) -> None:
+    def function(robot: pp.Robot, q: pp.typing.ConfigurationLike, steps: int = 3) -> Any:
+        return q
+
+    with pytest.raises(TypeError, match=f"program function: {message}"):
+        pp.program(**options)(function)
+
+
+def test_functions_that_are_no_programs() -> None:
+    def nothing() -> None: ...
+    def many(robot: pp.Robot, *q: float) -> None: ...
+
+    for function, message in (
+        (3, "program needs a function of a robot, got a int"),
+        (nothing, "program nothing needs the robot as its first parameter"),
+        (many, r"program many: \*q: 'float' is no parameter that can be traced"),
+    ):
+        with pytest.raises(TypeError, match=message):
+            pp.program(cast("Any", function))

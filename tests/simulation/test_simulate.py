@@ -226,6 +226,14 @@ Q = [0.0, 0.0]
         ({"external": {"tol": np.zeros(6)}}, pp.ModelError, "no frame 'tol'"),
         ({"external": {"link1": np.zeros(5)}}, (ValueError, pp.ModelError), "shape|no frame"),
         ({"stabilisation": -1.0}, ValueError, "stabilisation is -1.0"),
+        ({"stabilisation": 10**400}, ValueError, "stabilisation has a number larger than"),
+        ({"closures": 5}, TypeError, "closures is a int, needs a sequence"),
+        ({"springs": None}, TypeError, "springs is a NoneType, needs a sequence"),
+        ({"sequences": [3]}, TypeError, "sequences has a int, needs names"),
+        ({"sequences": {"gain": {}}}, ValueError, "sequences: 'gain' is {}, needs 'hold' or"),
+        ({"method": {}}, ValueError, "no method {}; known are"),
+        ({"coordinates": ["minimal"]}, ValueError, "no coordinates .'minimal'.; use"),
+        ({"every": 10**400}, ValueError, "every is 1000.*, needs a whole number of at most"),
     ],
 )  # fmt: skip
 def test_errors_are_one_sentence(arguments: dict[str, Any], error: Any, message: str):

@@ -17,6 +17,7 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeVar, get_args
 import numpy as np
 
 from phipsi.algorithms.mass_matrix import mass_matrix
+from phipsi.arguments import as_count
 from phipsi.compile import lift, linalg, repeat
 from phipsi.model import ModelError, Robot
 from phipsi.model.robot import needs_robot
@@ -536,8 +537,7 @@ def diagonalizing_coordinates(
     >>> np.allclose(W.T @ W, pp.mass_matrix(robot, [0.5])), np.allclose(x, 0.5 * W[0])
     (True, True)
     """
-    if isinstance(steps, bool) or not isinstance(steps, int | np.integer) or steps < 1:
-        raise ValueError(f"diagonalizing_coordinates: steps is {steps!r}, needs a whole number > 0")
+    steps = as_count("diagonalizing_coordinates: steps", steps, 1)
     needs_robot("diagonalizing_coordinates", robot)
     _check_coordinates("diagonalizing_coordinates", robot)
     verdict = _verdict(robot)
@@ -547,7 +547,7 @@ def diagonalizing_coordinates(
             f"q = {np.round(verdict.q, 3).tolist()}): no coordinates make it one everywhere; use "
             "total_rates, which diagonalize it at every configuration"
         )
-    x, W = transported(robot, q, start, steps=int(steps))
+    x, W = transported(robot, q, start, steps=steps)
     M = np.asarray(mass_matrix(robot, q))
     error = np.abs(np.swapaxes(W, -1, -2) @ W - M).max(axis=(-2, -1), initial=0.0)
     lost = np.logical_not(error <= LOST * np.abs(M).max(axis=(-2, -1), initial=0.0))

@@ -117,7 +117,7 @@ BACKENDS: dict[str, Backend] = {row.name: row for row in (Llvm(), Numpy(), Cuda(
 
 def backend_named(name: str) -> Backend:
     """The backend with this name."""
-    if name not in BACKENDS:
+    if not isinstance(name, str) or name not in BACKENDS:
         known = ", ".join(BACKENDS)
         raise ValueError(f"backend {name!r} is not in this version; there is {known}")
     return BACKENDS[name]

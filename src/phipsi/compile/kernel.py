@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar, overload
 
 import numpy as np
 
-from phipsi.arguments import named
+from phipsi.arguments import as_names
 from phipsi.cached import cached_property
 from phipsi.compile.backend import Argument, Executable, Out
 from phipsi.compile.backends import DTYPES, BackendName, Dtype, backend_named
@@ -181,7 +181,7 @@ class Kernel(Callee[R]):
     def _numbers(self, wrt: str | Sequence[str] | None) -> list[int]:
         """The numbers of the named inputs, in the order of the names."""
         names = [spec.name for spec in self._inputs]
-        wanted = names if wrt is None else named("wrt", wrt)
+        wanted = names if wrt is None else as_names("wrt", wrt)
         for name in wanted:
             if name not in names:
                 raise ValueError(f"{self.name} has no input {name!r}; it has {', '.join(names)}")

@@ -86,6 +86,10 @@ def repeat(
     for name, number in (("count", count), ("every", every)):
         if not isinstance(number, (int, np.integer)) or not -1 << 60 < number < 1 << 60:
             raise TypeError(f"repeat: {name} is {type(number).__name__}, needs a whole number")
+    if not callable(step):
+        raise TypeError(
+            f"repeat: step is a {type(step).__name__}, needs a function of (carry, row)"
+        )
     rows = np.arange(float(count)) if rows is None else rows
     if len(rows) != count:
         raise ValueError(f"repeat: rows has {len(rows)} rows, needs {count}")

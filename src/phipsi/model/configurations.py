@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from phipsi.arguments import listed
+from phipsi.arguments import as_list
 from phipsi.model import group
 from phipsi.model.description import RobotDescription
 from phipsi.model.parts import Hinge
@@ -43,7 +43,7 @@ def random_state(
     except (TypeError, ValueError):
         raise TypeError(f"rng is {quoted(rng)}, needs a seed ≥ 0 or a Generator of NumPy") from None
     try:
-        q = np.empty((*listed("batch", batch), robot.nq))
+        q = np.empty((*as_list("batch", batch), robot.nq))
     except (TypeError, ValueError):
         raise TypeError(f"batch is {quoted(batch)}, needs a shape such as (100,)") from None
     lower, upper = robot.joint_data("lower"), robot.joint_data("upper")

@@ -13,7 +13,7 @@ from typing import Annotated, Literal, TypeVar, get_args, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from phipsi.arguments import mapped
+from phipsi.arguments import as_mapping
 from phipsi.cached import cached_property
 from phipsi.conventions import GRAVITY, WORLD
 from phipsi.model.errors import ModelError
@@ -37,7 +37,7 @@ class RobotDescription:
     gravity: Vector3 = field(default_factory=lambda: np.array(GRAVITY))
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "frames", MappingProxyType(mapped("frames", self.frames)))
+        object.__setattr__(self, "frames", MappingProxyType(as_mapping("frames", self.frames)))
 
     @cached_property
     def nq(self) -> int:

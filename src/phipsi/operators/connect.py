@@ -64,12 +64,12 @@ class Connected:
         self, x: Expression, *, given: Iterable[str], active: Iterable[bool] | None
     ) -> Program[..., Array]:
         """The program that computes it."""
-        from phipsi.arguments import named
+        from phipsi.arguments import as_names
         from phipsi.operators.checks import truths
         from phipsi.operators.lowering.program import as_program
 
         mask = None if active is None else truths(active)
-        return as_program(x, tuple(sorted(named("given", given))), mask)
+        return as_program(x, tuple(sorted(as_names("given", given))), mask)
 
     def evaluate(
         self,

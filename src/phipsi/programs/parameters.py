@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from types import UnionType
 from typing import Any, Literal, Protocol, Union, get_args, get_origin
 
+from phipsi.arguments import as_mapping, as_names
 from phipsi.compile import as_numbers
+from phipsi.model.names import meant
 from phipsi.model.untrusted import quoted
 from phipsi.typing import Array, Shape, axes, metadata
 
@@ -117,12 +119,23 @@ def parameters_of(
     for p in found:
         if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
             raise TypeError(f"program {name}: {p} is no parameter that can be traced")
+    shapes = as_mapping(f"program {name}: shapes", shapes)
+    static = as_names(f"program {name}: static", static)
+    masks = as_names(f"program {name}: masks", masks)
+    names = [p.name for p in found]
+    for option, given in (("shapes", shapes), ("static", static), ("masks", masks)):
+        for x in given:
+            if x not in names:
+                raise TypeError(
+                    f"program {name}: {option} names {quoted(x)}, {meant(x, names)}"
+                    f"its parameters are {', '.join(names)}"
+                )
 
     def described(p: inspect.Parameter) -> Parameter:
         hint = hints.get(p.name)
         option = object if p.name in static else _option_type(hint)
         mask = p.name in masks or any("mask" in more for _, *more in metadata(hint))
-        known = {**STANDARD, **_declared(name, p.name, hint), **(shapes or {})}
+        known = {**STANDARD, **_declared(name, p.name, hint), **shapes}
         return Parameter(
             p.name,
             known.get(p.name),

@@ -20,6 +20,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from phipsi import sources
+from phipsi.arguments import as_names
 from phipsi.compile import (
     ArraySpec,
     BackendName,
@@ -207,7 +208,7 @@ their traces."""
 
 def robot_inputs(robot: Robot, names: str | Sequence[str]) -> tuple[ArraySpec, ...]:
     """The specifications of constants of the robot that become inputs, by name."""
-    given = (names,) if isinstance(names, str) else names
+    given = as_names("inputs", names)
     return tuple(ArraySpec(name, robot.parameter(name).shape) for name in given)
 
 

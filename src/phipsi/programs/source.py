@@ -47,7 +47,7 @@ def source_text(
         return BACKENDS[language].source(graph, dtype)
     if name is None:
         name = function_name(program)
-    elif not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name):
+    elif not (isinstance(name, str) and re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name)):
         raise ValueError(f"name {name!r} is no name of a function in C")
     elif is_taken(name) or name in FUNCTIONS:
         raise ValueError(

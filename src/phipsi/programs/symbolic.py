@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from phipsi.arguments import as_mapping, as_names
 from phipsi.compile import ArraySpec
 from phipsi.compile.formulas import arranged, formulas
 from phipsi.compile.to_sympy import sympy, tidy
@@ -39,6 +40,7 @@ def symbolic_results(
     arguments, `names` the names or symbols given for them, `parameters` the expressions for
     constants of the robot, `simplify` and `shared` as in `Program.symbolic`."""
     name = request.name
+    names = as_mapping(f"{name}: names", names)
     for unknown in set(names) - {spec.name for spec in specs}:
         known = ", ".join(spec.name for spec in specs)
         raise TypeError(f"{name}: names= has {unknown!r}, but its arguments are {known}")
@@ -148,9 +150,8 @@ def robot_symbols(
     mapping, or symbols in the place of the numbers that are not zero."""
     if is_mapping(inputs):
         return {name: _given(robot, name, values) for name, values in inputs.items()}
-    if isinstance(inputs, str):
-        inputs = _all(robot) if inputs == "all" else (inputs,)
-    found = {name: _named(robot, name) for name in inputs}
+    names = _all(robot) if isinstance(inputs, str) and inputs == "all" else inputs
+    found = {name: _named(robot, name) for name in as_names("inputs", names)}
     owners: dict[str, str] = {}
     for name, values in found.items():
         for x in sorted({x.name for e in values for x in e.free_symbols}):

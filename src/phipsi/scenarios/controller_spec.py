@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from phipsi.algorithms import frame_pose
+from phipsi.arguments import as_mapping
 from phipsi.cached import cached_property
 from phipsi.control import check_gains
 from phipsi.control.composition import PATH_PARAMETERS, Part, PathKind, path_kind
@@ -227,7 +228,7 @@ def controller_specs(
     laws: Mapping[str, Program[..., Any]] | None,
 ) -> tuple[ControllerSpec, ...]:
     """The controllers of a scenario, checked; `laws` are further controllers by name."""
-    known = {**LAWS, **(laws or {})}
+    known = {**LAWS, **as_mapping("laws", laws)}
     grasps = tuple(c for c in closures if isinstance(c, Grasp))
     filled = {"grasps": grasps, "stabilisation": stabilisation} if grasps else {}
     found: list[ControllerSpec] = []

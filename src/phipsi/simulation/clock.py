@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import ceil, inf, nan
-from numbers import Integral, Real
-from operator import index
+from numbers import Real
 from typing import Annotated, Any, SupportsIndex, TypeAlias, overload
 
 import numpy as np
 
+from phipsi.arguments import as_count
 from phipsi.model.untrusted import quoted
 from phipsi.typing import Array
 
@@ -50,10 +50,7 @@ class Clock:
 def clock_of(duration: Number, dt: Number, every: SupportsIndex) -> Clock:
     """The clock of a motion; dt is shortened if need be, so that samples divide the duration."""
     duration, dt = _seconds("duration", duration), _seconds("dt", dt)
-    whole = isinstance(every, Integral) and not isinstance(every, bool)
-    if not whole or not 1 <= index(every) <= MOST_STEPS:
-        raise ValueError(f"every is {quoted(every)}, needs a whole number of steps ≥ 1")
-    every = index(every)
+    every = as_count("every", every, 1)
     if dt * every > duration * (1.0 + 1e-9):
         raise ValueError(
             f"samples are {dt * every:g} s apart (dt times every), more than the duration of "

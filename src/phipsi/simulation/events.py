@@ -12,7 +12,7 @@ import numpy as np
 
 from phipsi.algorithms import capture, loop_opening, mass_matrix_product, passive_rates
 from phipsi.algorithms.cut import check_closures
-from phipsi.arguments import listed, mapped
+from phipsi.arguments import as_list, as_mapping
 from phipsi.compile import as_number
 from phipsi.model import Closure, Robot
 from phipsi.simulation.plant import Plant
@@ -149,7 +149,7 @@ class Failure(Event):
 
 def _closures(event: str, given: object) -> tuple[Closure, ...]:
     """The closures of an event."""
-    closures = tuple(listed(f"{event}: closures", given))
+    closures = tuple(as_list(f"{event}: closures", given))
     for one in closures:
         if not isinstance(one, Closure):
             raise TypeError(
@@ -261,7 +261,7 @@ class Change(Event):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "parameters", mapped("Change: parameters", self.parameters))
+        object.__setattr__(self, "parameters", as_mapping("Change: parameters", self.parameters))
 
     def happen(self, robot: Robot, phase: Phase) -> tuple[Phase, str]:
         """The parameters have their new values.

@@ -19,6 +19,7 @@ from typing import Literal, ParamSpec, SupportsIndex, TypedDict, TypeVar, get_ty
 from phipsi.cached import cached_property
 from phipsi.model import Closure, Spring
 from phipsi.model.names import meant
+from phipsi.model.untrusted import quoted
 from phipsi.simulation.adaptive import ADAPTIVE, AdaptiveMethod, Tolerances
 from phipsi.simulation.clock import Clock, Number, clock_of
 from phipsi.simulation.coordinates import COORDINATES, CoordinatesName
@@ -163,12 +164,12 @@ class SimulationOptions:
         """Refuse an unknown method or unknown coordinates, and those that cannot integrate a robot
         with closures (`closed`) or with hinges that become locked (`locking`)."""
         method, coordinates = self.method, self.coordinates
-        if method not in METHODS and method not in ADAPTIVE:
-            known = [*METHODS, *ADAPTIVE]
+        known = [*METHODS, *ADAPTIVE]
+        if not isinstance(method, str) or method not in known:
             hint = meant(method, known)
-            raise ValueError(f"no method {method!r}; {hint}known are {', '.join(known)}")
-        if coordinates not in COORDINATES:
-            raise ValueError(f"no coordinates {coordinates!r}; use {', '.join(COORDINATES)}")
+            raise ValueError(f"no method {quoted(method)}; {hint}known are {', '.join(known)}")
+        if not isinstance(coordinates, str) or coordinates not in COORDINATES:
+            raise ValueError(f"no coordinates {quoted(coordinates)}; use {', '.join(COORDINATES)}")
         minimal = coordinates == "minimal"
         if not minimal and not (method in METHODS and METHODS[method].any_coordinates):
             able = [name for name, row in METHODS.items() if row.any_coordinates]

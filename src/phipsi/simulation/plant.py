@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import inf, isfinite
-from numbers import Real
 from types import NoneType
 from typing import TypeAlias
 
@@ -21,7 +20,8 @@ from phipsi.algorithms.constraints import solved
 from phipsi.algorithms.cut import check_closures, cut
 from phipsi.algorithms.newton_euler import stretched
 from phipsi.algorithms.springs import SoftRows, check_springs, softened_springs
-from phipsi.compile import lift, linalg, where
+from phipsi.arguments import as_list
+from phipsi.compile import as_number, lift, linalg, where
 from phipsi.model import Closure, Hinge, Robot, Spring
 from phipsi.programs import program
 from phipsi.simulation.clock import Number, Seconds
@@ -271,7 +271,7 @@ def plant_of(
         raise TypeError("closures is one closure, needs a list of them")
     if isinstance(springs, Spring):
         raise TypeError("springs is one spring, needs a list of them")
-    if not isinstance(stabilisation, Real):
-        raise TypeError(f"stabilisation is {stabilisation!r}, needs a number ≥ 0 [1/s]")
     stops = Limits() if limits is True else (limits or None)
-    return Plant(passive, stops, actuators, tuple(closures), float(stabilisation), tuple(springs))
+    loops, coils = as_list("closures", closures), as_list("springs", springs)
+    rate = as_number("stabilisation", stabilisation)
+    return Plant(passive, stops, actuators, tuple(loops), rate, tuple(coils))

@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import gcd
-from typing import Literal, TypeAlias, cast, get_args
+from typing import Any, Literal, TypeAlias, cast, get_args
 
 import numpy as np
 
+from phipsi.arguments import as_mapping, as_names
 from phipsi.compile import Gathered
+from phipsi.model.untrusted import quoted
 from phipsi.simulation.clock import Seconds
 from phipsi.typing import Array
 
@@ -25,15 +27,14 @@ SequenceNames: TypeAlias = str | Iterable[str] | Mapping[str, Interpolation]
 
 def interpolations(names: SequenceNames) -> dict[str, Interpolation]:
     """The interpolation of each named sequence."""
-    if isinstance(names, str):
-        names = (names,)
-    given: dict[str, Interpolation] = {}
-    mapped = isinstance(names, Mapping)
-    for name in names:
-        how = cast("Mapping[str, Interpolation]", names)[name] if mapped else "hold"
-        if not isinstance(name, str) or how not in get_args(Interpolation):
-            raise ValueError(f"sequences: {name!r} is {how!r}, needs 'hold' or 'linear'")
-        given[name] = how
+    given: dict[str, Any]
+    if isinstance(names, Mapping):
+        given = as_mapping("sequences", cast("object", names))
+    else:
+        given = dict.fromkeys(as_names("sequences", names), "hold")
+    for name, how in given.items():
+        if not isinstance(how, str) or how not in get_args(Interpolation):
+            raise ValueError(f"sequences: {name!r} is {quoted(how)}, needs 'hold' or 'linear'")
     return given
 
 

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from phipsi.algorithms import frame_pose, loop_opening
-from phipsi.arguments import listed, mapped
+from phipsi.arguments import as_list, as_mapping
 from phipsi.caller import warn
 from phipsi.compile import as_numbers
 from phipsi.model import Robot
@@ -60,7 +60,7 @@ class Simulator:
     ) -> None:  # fmt: skip
         self.robot, self.controller, self.options = robot, controller, options
         needs_robot("a simulation", robot)
-        self.clock, self.external = options.clock, mapped("external", external)
+        self.clock, self.external = options.clock, as_mapping("external", external)
         if memory is not None:
             memory = np.atleast_1d(as_numbers("memory", memory).astype(float))
         self.memory = memory
@@ -77,7 +77,7 @@ class Simulator:
         phase = start_phase(self.robot, q0, v0, self.options.plant, parameters)
         pending = events_in_order(self.robot, events)
         self._check(phase, pending)
-        names = (frames,) if isinstance(frames, str) else tuple(listed("frames", frames))
+        names = (frames,) if isinstance(frames, str) else tuple(as_list("frames", frames))
         for name in names:
             self.robot.frame(name)
         if progress is not None and not callable(progress):

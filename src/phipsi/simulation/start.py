@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from phipsi.arguments import listed, mapped
+from phipsi.arguments import as_list, as_mapping
 from phipsi.compile import as_numbers
 from phipsi.model import Robot
 from phipsi.model.untrusted import quoted
@@ -34,7 +34,7 @@ def start_phase(
         shapes = f"{q.shape[:-1]} and {v.shape[:-1]}"
         raise ValueError(f"the batches of q0 and v0 do not go together: {shapes}") from None
     q, v = np.broadcast_to(q, (*batch, robot.nq)), np.broadcast_to(v, (*batch, robot.nv))
-    given = mapped("parameters", parameters)
+    given = as_mapping("parameters", parameters)
     return Phase(q, v, plant, given, robot.driven, np.zeros(robot.nv, bool))
 
 
@@ -52,7 +52,7 @@ def _state(name: str, value: ArrayLike, size: int, robot: Robot) -> Array:
 
 def events_in_order(robot: Robot, events: Event | Iterable[Event]) -> list[Event]:
     """The events, checked, in order of time; those with a condition last."""
-    given = [events] if isinstance(events, Event) else [*listed("events", events)]
+    given = [events] if isinstance(events, Event) else [*as_list("events", events)]
     for event in given:
         if not isinstance(event, Event):
             raise TypeError(

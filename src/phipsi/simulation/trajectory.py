@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 import numpy as np
 
 from phipsi.algorithms import frame_pose
-from phipsi.arguments import named
+from phipsi.arguments import as_names
 from phipsi.compile import as_numbers
 from phipsi.model import Robot
 from phipsi.simulation import columns, figure, files
@@ -237,7 +237,7 @@ class Trajectory(TrajectoryData):
         matplotlib.figure.Figure
             The figure; that of `axes` if they are given.
         """
-        return figure.figure(self, named("what", what), axes)
+        return figure.figure(self, as_names("what", what), axes)
 
     def __repr__(self) -> str:
         times = f" from {self.t[0]:g} to {self.t[-1]:g} s" if len(self) else ""

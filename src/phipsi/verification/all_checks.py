@@ -7,6 +7,7 @@ import time
 
 import numpy as np
 
+from phipsi.arguments import as_count
 from phipsi.model import Robot
 from phipsi.verification import code, dynamics, peers  # their checks are in the table
 from phipsi.verification.report import Check, Verification
@@ -47,7 +48,7 @@ def verify(robot: Robot, *, seed: int = 0) -> Verification:
     """
     if not isinstance(robot, Robot):
         raise TypeError(f"verify needs a Robot, got {type(robot).__name__}")
-    x = States(robot, seed)
+    x = States(robot, as_count("verify: seed", seed))
     checks: list[Check] = []
     left_out: dict[str, str] = {}
     with np.errstate(all="ignore"):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from operator import index
 from typing import Annotated, Any, Literal, TypeVar
 
 import numpy as np
@@ -115,19 +114,6 @@ def _by_frame(
             known = ", ".join(targets)
             raise ValueError(f"{option}[{name!r}]: that frame has no target; targets: {known}")
     return given
-
-
-def count(name: str, x: int, least: int = 0) -> int:
-    """The argument `name` as a whole number of at least `least`, or one sentence."""
-    try:
-        whole = least - 1 if isinstance(x, (bool, np.bool_)) else index(x)
-    except TypeError:
-        whole = least - 1
-    if whole < least:
-        raise ValueError(
-            f"inverse_kinematics: {name} is {x!r}, needs a whole number of at least {least}"
-        )
-    return whole
 
 
 def positive(name: str, x: float) -> None:

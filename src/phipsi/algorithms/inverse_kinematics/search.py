@@ -17,10 +17,10 @@ from phipsi.algorithms.inverse_kinematics.problem import (
     Target,
     checked_problem,
     common_batch,
-    count,
     positive,
 )
 from phipsi.algorithms.inverse_kinematics.solution import InverseKinematicsSolution
+from phipsi.arguments import as_count
 from phipsi.compile import current
 from phipsi.model import Robot
 from phipsi.sweeps import forest
@@ -136,8 +136,9 @@ def inverse_kinematics(
     """
     problem = checked_problem(robot, targets, rows, weights, limits, tolerance)
     positive("damping", damping)
-    iterations, restarts = count("iterations", iterations, 1), count("restarts", restarts)
-    seed = count("seed", seed)
+    iterations = as_count("inverse_kinematics: iterations", iterations, 1)
+    restarts = as_count("inverse_kinematics: restarts", restarts)
+    seed = as_count("inverse_kinematics: seed", seed)
     if current() is not None:
         return traced_solution(problem, q0, posture, damping, iterations)
     search = Search.of(problem, q0, posture, damping, iterations)

@@ -15,7 +15,7 @@ from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
 
-from phipsi.arguments import named
+from phipsi.arguments import as_names
 from phipsi.caller import warn
 from phipsi.operators.algebra.derivation import CONDITIONS, Condition, Derivation, Equal, Step
 from phipsi.operators.algebra.expression import (
@@ -75,7 +75,7 @@ def derive(
 
 def _asked(assume: Condition | Iterable[Condition]) -> set[str]:
     """The assumed conditions; one may be given as a text."""
-    return set(named("assume", assume))
+    return set(as_names("assume", assume))
 
 
 class ConditionWarning(UserWarning):
