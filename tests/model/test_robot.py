@@ -367,6 +367,8 @@ def test_parameters_mean_what_conventions_say() -> None:
     [
         ({"mass:free": 1.0}, r"no parameter 'mass:free': use 'gravity', 'inertia:BODY'"),
         ({"gravity:moon": 1.0}, "no parameter 'gravity:moon'"),
+        ({"damping": 1.0}, "no parameter 'damping': use .* 'damping:HINGE'"),
+        ({"inertia:": 1.0}, "no parameter 'inertia:'"),
         ({"inertia:ghost": 1.0}, "no body 'ghost'"),
         ({"armature:ghost": 1.0}, "no hinge 'ghost'"),
         ({"frame:ghost": 1.0}, "no frame 'ghost'"),

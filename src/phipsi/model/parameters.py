@@ -35,6 +35,7 @@ def get(robot: RobotDescription, name: str) -> Annotated[Array, "n"]:
     value: Array
     validate.of_class("the name of a parameter", name, str)
     what, _, target = name.partition(":")
+    what = what if target else ""
     if name == "gravity":
         value = robot.gravity
     elif what == "inertia":
@@ -89,7 +90,7 @@ def _is_welded(robot: RobotDescription, parameter: str) -> bool:
     """Whether a parameter is the inertia of a welded body."""
     validate.of_class("the name of a parameter", parameter, str)
     what, _, target = parameter.partition(":")
-    return what == "inertia" and _place(robot, target)[1] is not None
+    return what == "inertia" and bool(target) and _place(robot, target)[1] is not None
 
 
 def _place(robot: RobotDescription, name: str) -> tuple[int, int | None]:
