@@ -21,9 +21,9 @@ def test_what_is_taken() -> None:
 @pytest.mark.parametrize(
     "function, value, message",
     [
-        (as_list, 3, "x is a int, needs a sequence"),
-        (as_list, np.array(3.0), "x is a ndarray, needs a sequence"),
-        (as_names, ["a", 3], "x has a int, needs names"),
+        (as_list, 3, "x is an int, needs a sequence"),
+        (as_list, np.array(3.0), "x is an ndarray, needs a sequence"),
+        (as_names, ["a", 3], "x has an int, needs names"),
         (as_mapping, ["a"], "x is a list, needs a mapping of names to values"),
         (as_mapping, {3: "a"}, "x has the key 3, needs names"),
         (as_count, True, "x is True, needs a whole number of at least 0"),

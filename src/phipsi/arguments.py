@@ -11,10 +11,16 @@ MOST = 2**63 - 1
 """The largest count."""
 
 
-def as_list(where: str, value: object) -> list[Any]:
-    """The items of any iterable; `where` begins the sentence of an error."""
+def a_class(value: object) -> str:
+    """The class of a value with its article, such as "an int", for the sentence of an error."""
+    name = type(value).__name__
+    return f"{'an' if name[0] in 'aeioAEIO' or name == 'ndarray' else 'a'} {name}"
+
+
+def as_list(where: str, value: object, needs: str = "a sequence") -> list[Any]:
+    """The items of any iterable; `where` begins the sentence of an error, `needs` ends it."""
     if not isinstance(value, Iterable) or getattr(cast(Any, value), "ndim", 1) == 0:
-        raise TypeError(f"{where} is a {type(cast(Any, value)).__name__}, needs a sequence")
+        raise TypeError(f"{where} is {a_class(cast(Any, value))}, needs {needs}")
     return [*cast("Iterable[Any]", value)]
 
 
@@ -23,7 +29,7 @@ def as_names(where: str, value: object) -> list[str]:
     found = [value] if isinstance(value, str) else as_list(where, value)
     for name in found:
         if not isinstance(name, str):
-            raise TypeError(f"{where} has a {type(name).__name__}, needs names")
+            raise TypeError(f"{where} has {a_class(name)}, needs names")
     return found
 
 
@@ -32,7 +38,7 @@ def as_mapping(where: str, value: object) -> dict[str, Any]:
     if value is None:
         return {}
     if not isinstance(value, Mapping):
-        raise TypeError(f"{where} is a {type(value).__name__}, needs a mapping of names to values")
+        raise TypeError(f"{where} is {a_class(value)}, needs a mapping of names to values")
     found = dict(cast("Mapping[Any, Any]", value))
     for key in found:
         if not isinstance(key, str):

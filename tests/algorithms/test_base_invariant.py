@@ -167,9 +167,9 @@ def test_orders_may_be_lists_or_tuples_of_pairs() -> None:
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        (np.array([["body0", "body1"]]), "is a ndarray, needs"),
+        (np.array([["body0", "body1"]]), "is an ndarray, needs"),
         ("abc", "is a str, needs a list of pairs"),
-        (3, "is a int, needs a list of pairs"),
+        (3, "is an int, needs a list of pairs"),
         ((edge for edge in [("body0", "body1")]), "is a generator, needs a list of pairs"),
         ([("body0", "body1", "body2")], r"\('body0', 'body1', 'body2'\) is no pair \(sender"),
         (["ab"], r"'ab' is no pair \(sender, receiver\) of body names"),

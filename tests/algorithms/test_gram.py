@@ -185,5 +185,5 @@ def test_what_is_wrong_is_said(options: Any, words: str) -> None:
 
 def test_a_robot_is_needed() -> None:
     none: Any = 3
-    with pytest.raises(TypeError, match="gram_solve: robot is a int, needs a Robot"):
+    with pytest.raises(TypeError, match="gram_solve: robot is an int, needs a Robot"):
         pp.gram_solve(none, np.zeros(6), np.zeros(6), frames="tool")

@@ -177,7 +177,7 @@ def run_derivatives(content: bytes, deep: bool) -> None:
     from phipsi.compile.forward_mode import pushforward
     from phipsi.compile.reverse_mode import pullback
     from tests.compile.test_derivative_modes import check_modes, tame
-    from tests.compile.test_fuzz import agree, random_graph
+    from tests.compile.test_fuzz import agree, random_graph, random_inputs
 
     for spec in json.loads(content):
         with bounds_of(spec):
@@ -188,7 +188,7 @@ def run_derivatives(content: bytes, deep: bool) -> None:
                 compared("derivatives: a mode", spec, lambda: check_modes(graph, rng))  # noqa: B023
                 compared("second derivatives: a mode", spec, lambda: _second(graph, rng))  # noqa: B023
             for derived in (ahead, back):
-                inputs = [rng.normal(size=(9, n)).astype(spec["dtype"]) for _, n in derived.inputs]
+                inputs = random_inputs(derived, rng, spec["dtype"], False)
                 compared("machine code of a derivative", spec, lambda: agree(derived, inputs))  # noqa: B023
 
 

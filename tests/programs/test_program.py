@@ -472,7 +472,7 @@ def test_one_number_of_the_robot_may_be_named_alone_and_out_must_be_arrays():
     robot = pp.robots.double_pendulum()
     kernel = pp.gravity_force.compile(robot, inputs="gravity", backend="numpy")
     np.testing.assert_array_equal(kernel(np.ones(2), np.zeros(3)), np.zeros(2))
-    with pytest.raises(TypeError, match="out= is a int, needs an array, or a list of arrays"):
+    with pytest.raises(TypeError, match="out= is an int, needs an array, or a list of arrays"):
         kernel(np.ones(2), np.zeros(3), out=3)
 
 
@@ -525,7 +525,7 @@ def test_functions_that_are_no_programs() -> None:
     def many(robot: pp.Robot, *q: float) -> None: ...
 
     for function, message in (
-        (3, "program needs a function of a robot, got a int"),
+        (3, "program needs a function of a robot, got an int"),
         (nothing, "program nothing needs the robot as its first parameter"),
         (many, r"program many: \*q: 'float' is no parameter that can be traced"),
     ):

@@ -197,6 +197,11 @@ N2 = np.zeros((3, 2))
         ({"signals": {"x": np.zeros((3, 2, 2))}}, "signal 'x' has shape"),
         ({"signals": {"": np.zeros(3)}}, "printable name"),
         ({"signals": {"a\n": np.zeros(3)}}, "printable name"),
+        (
+            {"signals": {"a" * 1001: np.zeros(3)}},
+            r"'a{56}\.\.\.; it needs a printable name",
+        ),
+        ({"units": {"a" * 100_000: "m"}}, r"units has 'a{56}\.\.\., which is none of the signals"),
         ({"units": {"x": "N"}}, "none of the signals"),
     ],
 )

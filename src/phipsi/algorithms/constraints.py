@@ -16,7 +16,7 @@ from typing import Annotated, Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 
 from phipsi.algorithms.cut import Cut, Rows, W, Whitened, check_closures, cut, response, wrenches
-from phipsi.algorithms.operational_space import as_names, exists, inverse_block
+from phipsi.algorithms.operational_space import exists, frame_names, inverse_block
 from phipsi.compile import lift, repeat, where
 from phipsi.model import Closure, Loop, Robot
 from phipsi.operators import C, T
@@ -430,7 +430,7 @@ def effective_inertia(
     True
     """
     check_closures(robot, closures, Closure)
-    names = as_names(frames)
+    names = frame_names(frames)
     x = cut(robot, closures, q, np.zeros(robot.nv))
     m, n = x.N.shape[1], 6 * len(names)
     rows = np.zeros((6 * len(x.frames) + n, m + n), object)

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from phipsi.algorithms.mass_matrix import scale, whiten, whiten_adjoint
+from phipsi.arguments import a_class
 from phipsi.conventions import REFERENCES, WORLD, Reference
 from phipsi.model import ModelError, Robot
 from phipsi.operators.lowering.steps import riccati, velocity
@@ -615,7 +616,7 @@ def gram_solve(
     True
     """
     if not isinstance(robot, Robot):
-        raise TypeError(f"gram_solve: robot is a {type(robot).__name__}, needs a Robot")
+        raise TypeError(f"gram_solve: robot is {a_class(robot)}, needs a Robot")
     if isinstance(frames, str) or not isinstance(frames, Iterable):
         names = (frames,)
     else:

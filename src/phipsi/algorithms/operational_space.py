@@ -107,7 +107,7 @@ def operational_inertia_inverse(
     if frames is None:
         x = inward(riccati, forest(robot, q))
         return stack(outward(upsilon, x, Upsilon=Compliance.zero()), "Upsilon", (6, 6))
-    return _upsilon(robot, q, as_names(frames))
+    return _upsilon(robot, q, frame_names(frames))
 
 
 def _upsilon(
@@ -117,7 +117,7 @@ def _upsilon(
     return Whitened(robot, q, names, np.eye(6 * len(names)).astype(object)).gram
 
 
-def as_names(frames: str | Sequence[str]) -> tuple[str, ...]:
+def frame_names(frames: str | Sequence[str]) -> tuple[str, ...]:
     """The names of frames that are given as one name or as a list of names."""
     names: Sequence[str] = (frames,) if isinstance(frames, str) else frames
     if (
@@ -221,7 +221,7 @@ def operational_inertia(
     True
     """
     if frames is not None:
-        return inverse(_upsilon(robot, q, as_names(frames)), damping)
+        return inverse(_upsilon(robot, q, frame_names(frames)), damping)
     if damping is not None:
         raise TypeError("operational_inertia: damping= needs frames=; Λ = P + S of bodies has none")
     return operational(robot, q).rows(lambda x: stack(x, "Lambda", (6, 6)))
@@ -281,7 +281,7 @@ def operational_bias(
     >>> np.allclose(pp.frame_acceleration(robot, q, v, a, "tool"), 0.0)  # F = μ gives α = 0
     True
     """
-    names = as_names(frames)
+    names = frame_names(frames)
     free = J(*names) @ mass.inv @ (T - C) + B(*names).T @ phi.T @ a
     tau = np.zeros(robot.nv) if tau is None else tau
     alpha = compute(free, robot, q, v, T=tau, external=external)

@@ -12,6 +12,7 @@ from phipsi.algorithms.kinematics import (
     frame_velocity,
     jacobian,
 )
+from phipsi.arguments import a_class
 from phipsi.caller import warn
 from phipsi.model import Hinge, ModelWarning, Robot
 from phipsi.model import rebase as model
@@ -149,8 +150,8 @@ def rebase(robot: Robot, body: str) -> RebasedRobot:
     True
     """
     if not isinstance(robot, Robot) or not isinstance(body, str):
-        kind = type(robot).__name__
-        raise TypeError(f"rebase needs a Robot and the name of a body, got a {kind} and {body!r}")
+        kind = a_class(robot)
+        raise TypeError(f"rebase needs a Robot and the name of a body, got {kind} and {body!r}")
     other, dropped = model.rerooted(robot, body)
     for words in dropped:
         warn(words, ModelWarning)

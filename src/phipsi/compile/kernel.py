@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar, overload
 
 import numpy as np
 
-from phipsi.arguments import as_names
+from phipsi.arguments import a_class, as_names
 from phipsi.cached import cached_property
 from phipsi.compile.backend import Argument, Executable, Out
 from phipsi.compile.backends import DTYPES, BackendName, Dtype, backend_named
@@ -346,8 +346,8 @@ class Kernel(Callee[R]):
         elif isinstance(out, Sequence):
             given = [*out]
         else:
-            kind = type(out).__name__
-            raise TypeError(f"{self.name}: out= is a {kind}, needs an array, or a list of arrays")
+            kind = a_class(out)
+            raise TypeError(f"{self.name}: out= is {kind}, needs an array, or a list of arrays")
         if len(given) != len(shapes):
             raise ValueError(f"{self.name} has {len(shapes)} results, out= has {len(given)}")
         targets: list[Array] = []

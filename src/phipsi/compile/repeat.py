@@ -9,6 +9,7 @@ from typing import Any, TypeGuard, TypeVar
 
 import numpy as np
 
+from phipsi.arguments import a_class
 from phipsi.compile.arrays import Traced, is_traced, lift
 from phipsi.compile.graph import MemoryPlace
 from phipsi.compile.loops import CaseTracer, LoopBuilder, array_of, pick
@@ -87,9 +88,7 @@ def repeat(
         if not isinstance(number, (int, np.integer)) or not -1 << 60 < number < 1 << 60:
             raise TypeError(f"repeat: {name} is {type(number).__name__}, needs a whole number")
     if not callable(step):
-        raise TypeError(
-            f"repeat: step is a {type(step).__name__}, needs a function of (carry, row)"
-        )
+        raise TypeError(f"repeat: step is {a_class(step)}, needs a function of (carry, row)")
     rows = np.arange(float(count)) if rows is None else rows
     if len(rows) != count:
         raise ValueError(f"repeat: rows has {len(rows)} rows, needs {count}")

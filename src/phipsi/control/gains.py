@@ -15,6 +15,7 @@ from typing import Any, Literal, ParamSpec, TypeVar
 
 import numpy as np
 
+from phipsi.arguments import a_class
 from phipsi.compile import Node
 from phipsi.model import Robot
 from phipsi.programs import Parameter, Program, parameters_of
@@ -164,7 +165,5 @@ def check_gains(program: Program[..., Any], parameters: Mapping[str, Any]) -> No
     if not isinstance(program, Program):
         raise TypeError(f"check_gains needs a controller first, got {type(program).__name__}")
     if not isinstance(parameters, Mapping):
-        raise TypeError(
-            f"check_gains: parameters is a {type(parameters).__name__}, needs a mapping"
-        )
+        raise TypeError(f"check_gains: parameters is {a_class(parameters)}, needs a mapping")
     program.check_rules(parameters)

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from phipsi.arguments import as_names
 from phipsi.conventions import WORLD
 from phipsi.model import validate
 from phipsi.model.builder import RobotBuilder
@@ -25,7 +24,9 @@ def locked(robot: R, joints: str | Iterable[str], q: ConfigurationLike | None = 
     """The robot with the named joints locked at their coordinates in q (default: neutral)."""
     at = robot.neutral() if q is None else validate.numbers("q", q, (robot.nq,))
     builder = _builder(robot)
-    for name in as_names("joints", joints):
+    if not isinstance(joints, Iterable):
+        raise ModelError(f"joints is {quoted(joints)}, needs the names of hinges")
+    for name in [joints] if isinstance(joints, str) else joints:
         h = robot.hinge(name)
         with np.errstate(all="ignore"):
             pose = h.placement @ h.kind.pose(h, rot.scalars(at[h.q]))

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, get_args
 
+from phipsi.arguments import a_class
 from phipsi.model import mjcf, untrusted, urdf, validate
 from phipsi.model.errors import ModelError
 from phipsi.model.files import write
@@ -78,7 +79,7 @@ def load(
     if untrusted.is_text(source):
         return _robot(source, None, base, armature, format, strict)
     if not isinstance(source, str | os.PathLike):
-        raise ModelError(f"load needs a path, XML or JSON, not a {type(source).__name__}")
+        raise ModelError(f"load needs a path, XML or JSON, not {a_class(source)}")
     path = Path(source)
     content = untrusted.read(path)
     try:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from phipsi.arguments import a_class
 from phipsi.caller import warn
 from phipsi.model import untrusted
 from phipsi.model.builder import HingeNumbers
@@ -70,7 +71,7 @@ def from_mjcf(source: str | bytes | os.PathLike[str], *, strict: bool = False) -
         path = Path(source)
         text = untrusted.decoded(untrusted.read(path))
     else:
-        raise ModelError(f"from_mjcf needs a path or XML, not a {type(source).__name__}")
+        raise ModelError(f"from_mjcf needs a path or XML, not {a_class(source)}")
     return from_tree(untrusted.xml(text), text, path, strict=strict)
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from phipsi.arguments import as_list
+from phipsi.arguments import a_class, as_list
 from phipsi.model import Hinge, ModelError, Robot
 from phipsi.operators.algebra.derivation import CONDITIONS, Condition
 from phipsi.operators.algebra.expression import ANY, Expression, Leaf
@@ -119,7 +119,8 @@ def chosen(robot: Robot, active: MaskLike | None) -> Mask | None:
     """The freedoms that are named by their hinges, or marked by truth values (nv,)."""
     if active is None:
         return None
-    values: list[object] = [active] if isinstance(active, str) else as_list("active", active)
+    needs = f"{robot.nv} truth values or names of hinges"
+    values: list[object] = [active] if isinstance(active, str) else as_list("active", active, needs)
     names = [x for x in values if isinstance(x, str)]
     if names and len(names) == len(values):
         return tuple(robot.mask(*names).tolist())
@@ -131,7 +132,7 @@ def truths(active: Iterable[object], size: int | None = None) -> Mask:
     values = as_list("active", active)
     strange = [x for x in values if not isinstance(x, (bool, np.bool_))]
     if strange or size not in (None, len(values)):
-        found = f"a {type(strange[0]).__name__}" if strange else f"{len(values)} values"
+        found = a_class(strange[0]) if strange else f"{len(values)} values"
         needed = "truth values" if size is None else f"{size} truth values or the names of hinges"
         raise ValueError(f"active has {found}, needs {needed}")
     return tuple(map(bool, values))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from phipsi.arguments import a_class
 from phipsi.operators.algebra.derivation import Condition
 from phipsi.operators.algebra.expression import Expression, Leaf, ZeroOperator, inverse
 from phipsi.operators.algebra.polynomial import Polynomial
@@ -94,7 +95,7 @@ class Equation:
             If the equation is not linear in x, or the factor of x is not square.
         """
         if not isinstance(x, Expression):
-            raise TypeError(f"{self} is solved for a symbol, not for a {type(x).__name__}")
+            raise TypeError(f"{self} is solved for a symbol, not for {a_class(x)}")
         whole = self.right - self.left
         for known in DEFINED:
             ((y, definition),) = known.items()

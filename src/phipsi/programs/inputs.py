@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from phipsi.arguments import a_class
 from phipsi.compile import ArraySpec
 from phipsi.model import Robot
 from phipsi.model.robot import needs_robot
@@ -115,9 +116,9 @@ class Inputs:
                 try:
                     hash(value)
                 except TypeError:
-                    kind = type(value).__name__
+                    kind = a_class(value)
                     raise TypeError(
-                        f"{self.name}: the option {name} is a {kind}, needs a constant"
+                        f"{self.name}: the option {name} is {kind}, needs a constant"
                     ) from None
                 options.append((name, value))
             elif is_mapping(value) and not self.is_mask(name):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import UnionType
 from typing import Any, Literal, Protocol, Union, get_args, get_origin
 
-from phipsi.arguments import as_mapping, as_names
+from phipsi.arguments import a_class, as_mapping, as_names
 from phipsi.compile import as_numbers
 from phipsi.model.names import meant
 from phipsi.model.untrusted import quoted
@@ -111,7 +111,7 @@ def parameters_of(
     """The parameters of a function f(robot, *arrays, **options), the robot among them; `shapes`,
     `static` and `masks` as in `program`."""
     if not callable(function) or not hasattr(function, "__name__"):
-        raise TypeError(f"program needs a function of a robot, got a {type(function).__name__}")
+        raise TypeError(f"program needs a function of a robot, got {a_class(function)}")
     name, hints = function.__name__, type_hints(function)
     found = list(inspect.signature(function).parameters.values())
     if not found:

@@ -18,6 +18,7 @@ from datetime import date, time
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, get_type_hints
 
+from phipsi.arguments import a_class
 from phipsi.model.names import meant
 from phipsi.model.untrusted import quoted
 
@@ -157,7 +158,7 @@ def _plain(value: TomlValue, at: At) -> None:
     if isinstance(value, (int, float)) and abs(value) > LARGEST:
         raise at.wrong("is too large a number")
     if not isinstance(value, (dict, list, str, bool, int, float)):
-        raise at.wrong(f"is a {type(value).__name__}, which no scenario needs")
+        raise at.wrong(f"is {a_class(value)}, which no scenario needs")
     if at.path and isinstance(at.path[-1], str) and not at.path[-1].isprintable():
         raise at.wrong("is a key with characters that cannot be printed")
 

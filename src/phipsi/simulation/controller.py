@@ -11,6 +11,7 @@ from typing import Any, TypeAlias, TypeGuard
 
 import numpy as np
 
+from phipsi.arguments import a_class
 from phipsi.compile import as_numbers
 from phipsi.model import Robot
 from phipsi.model.names import meant
@@ -134,8 +135,8 @@ def _traced(controller: Callable[..., Any]) -> Program[..., Any]:
     """A function as a program, always the same one, so that its kernels are found again; a method
     as a new program, for its object may have changed."""
     if not hasattr(controller, "__name__"):
-        kind = type(controller).__name__
-        raise TypeError(f"the controller is a {kind}, needs to be a program or a function")
+        kind = a_class(controller)
+        raise TypeError(f"the controller is {kind}, needs to be a program or a function")
     return program(controller) if inspect.ismethod(controller) else _kept(controller)
 
 
@@ -243,7 +244,7 @@ def _constant(controller: Program[..., Any], name: str, value: Hashable | list[A
     try:
         hash(value)
     except TypeError:
-        what = f"{controller.name}: the option {name} is a {type(value).__name__}"
+        what = f"{controller.name}: the option {name} is {a_class(value)}"
         raise TypeError(f"{what}, needs a constant") from None
     return value
 

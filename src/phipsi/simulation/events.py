@@ -12,7 +12,7 @@ import numpy as np
 
 from phipsi.algorithms import capture, loop_opening, mass_matrix_product, passive_rates
 from phipsi.algorithms.cut import check_closures
-from phipsi.arguments import as_list, as_mapping
+from phipsi.arguments import a_class, as_list, as_mapping
 from phipsi.compile import as_number
 from phipsi.model import Closure, Robot
 from phipsi.simulation.plant import Plant
@@ -153,7 +153,7 @@ def _closures(event: str, given: object) -> tuple[Closure, ...]:
     for one in closures:
         if not isinstance(one, Closure):
             raise TypeError(
-                f"{event}: closures has a {type(one).__name__}, needs pp.Loop(…) or pp.Grasp(…)"
+                f"{event}: closures has {a_class(one)}, needs pp.Loop(…) or pp.Grasp(…)"
             )
     return closures
 
@@ -173,7 +173,7 @@ class Capture(Event):
             return
         restitution = as_number("Capture: restitution", self.restitution)
         if not 0 <= restitution <= 1:
-            raise ValueError(f"Capture: restitution is {restitution:g}, needs 0 to 1")
+            raise ValueError(f"Capture: restitution is {restitution}, needs 0 to 1")
 
     def check(self, robot: Robot) -> None:
         """Refuse frames that do not exist or are on one body.

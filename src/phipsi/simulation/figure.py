@@ -10,6 +10,7 @@ from difflib import get_close_matches
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
+from phipsi.arguments import a_class
 from phipsi.simulation import columns as c
 from phipsi.simulation.trajectory_data import TrajectoryData, TrajectoryError
 from phipsi.typing import Array
@@ -70,8 +71,8 @@ def _flat(axes: AxesLike) -> list[Axes]:
     if hasattr(rows, "plot"):
         return [rows]
     if isinstance(rows, str) or not hasattr(rows, "__iter__"):
-        kind = type(cast(object, rows)).__name__
-        raise TrajectoryError(f"axes has a {kind}, needs axes of matplotlib")
+        kind = a_class(rows)
+        raise TrajectoryError(f"axes has {kind}, needs axes of matplotlib")
     return [ax for row in rows for ax in _flat(row)]
 
 

@@ -20,6 +20,7 @@ from typing import Any, BinaryIO, cast
 
 import numpy as np
 
+from phipsi.arguments import a_class
 from phipsi.model import ModelError, Robot, Spring
 from phipsi.model.files import atomic
 from phipsi.model.json import to_json
@@ -75,7 +76,7 @@ def _suffix(path: str | os.PathLike[str]) -> str:
     try:
         suffix = Path(path).suffix.lower()
     except TypeError:
-        raise TypeError(f"path is a {type(path).__name__}, needs a text or a Path") from None
+        raise TypeError(f"path is {a_class(path)}, needs a text or a Path") from None
     if suffix not in SUFFIXES:
         raise TrajectoryError(
             f"{quoted(str(path), 200)} ends with {quoted(suffix)}; a trajectory is a file "

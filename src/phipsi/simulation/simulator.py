@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from phipsi.algorithms import frame_pose, loop_opening
-from phipsi.arguments import as_list, as_mapping
+from phipsi.arguments import a_class, as_list, as_mapping
 from phipsi.caller import warn
 from phipsi.compile import as_numbers
 from phipsi.model import Robot
@@ -81,7 +81,7 @@ class Simulator:
         for name in names:
             self.robot.frame(name)
         if progress is not None and not callable(progress):
-            raise TypeError(f"progress is a {type(progress).__name__}, needs a function")
+            raise TypeError(f"progress is {a_class(progress)}, needs a function")
         return self._reviewed(self._through(phase, pending, names, progress))
 
     def rollout(

@@ -22,6 +22,7 @@ from phipsi.cached import cached_property
 from phipsi.compile import as_numbers
 from phipsi.model import Robot, Spring
 from phipsi.model.robot import needs_robot
+from phipsi.model.untrusted import MAX_NAME, quoted
 from phipsi.typing import Array, ArrayLike
 
 
@@ -75,14 +76,13 @@ class TrajectoryData:
             given = _frozen(name, getattr(self, name))
             arrays[name] = _shaped(name, given, lead, (self.robot.nv,))
         frames = {
-            self.robot.frame(name).name: _shaped(f"frame {name!r}", _frozen(name, x), lead, (4, 4))
-            for name, x in self.frames.items()
+            self.robot.frame(name).name: _pose(name, x, lead) for name, x in self.frames.items()
         }
         signals = {name: _signal(name, x, lead) for name, x in self.signals.items()}
         units = {str(name): str(unit) for name, unit in self.units.items() if unit}
         for name in units:
             if name not in signals:
-                raise TrajectoryError(f"units has {name!r}, which is none of the signals")
+                raise TrajectoryError(f"units has {quoted(name)}, which is none of the signals")
         more = {"frames": frames, "signals": signals, "units": units}
         arrays |= {name: MappingProxyType(value) for name, value in more.items()}
         try:
@@ -175,8 +175,17 @@ def _shaped(name: str, x: Array, lead: tuple[int, ...], core: tuple[int, ...]) -
     return x
 
 
+def _pose(name: str, x: ArrayLike, lead: tuple[int, ...]) -> Array:
+    where = f"frame {quoted(name)}"
+    return _shaped(where, _frozen(where, x), lead, (4, 4))
+
+
 def _signal(name: str, x: ArrayLike, lead: tuple[int, ...]) -> Array:
-    if not isinstance(name, str) or not name or not name.isprintable():
-        raise TrajectoryError(f"a signal is called {name!r}; it needs a printable name")
-    array = _frozen(f"signal {name!r}", x)
-    return _shaped(f"signal {name!r}", array, lead, array.shape[len(lead) :][:1])
+    if not isinstance(name, str) or not 0 < len(name) <= MAX_NAME or not name.isprintable():
+        raise TrajectoryError(
+            f"a signal is called {quoted(name)}; it needs a printable name of at most {MAX_NAME} "
+            "characters"
+        )
+    where = f"signal {quoted(name)}"
+    array = _frozen(where, x)
+    return _shaped(where, array, lead, array.shape[len(lead) :][:1])

@@ -9,6 +9,7 @@ from heapq import heappop, heappush
 from itertools import accumulate
 from typing import Any
 
+from phipsi.arguments import a_class
 from phipsi.model import Robot
 from phipsi.sweeps.forest import (
     Children,
@@ -140,8 +141,8 @@ def scheduled(order: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
 def as_edges(order: Sequence[Sequence[str]]) -> tuple[Edge, ...]:
     """An order of messages as tuples, or a `TypeError` that says what is wrong with it."""
     if not isinstance(order, (list, tuple)):
-        kind = type(order).__name__
-        raise TypeError(f"order is a {kind}, needs a list of pairs of names, (sender, receiver)")
+        kind = a_class(order)
+        raise TypeError(f"order is {kind}, needs a list of pairs of names, (sender, receiver)")
     for edge in order:
         pair = isinstance(edge, (list, tuple)) and len(edge) == 2
         if not pair or not all(isinstance(name, str) for name in edge):

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 import numpy as np
 
+from phipsi.arguments import a_class
 from phipsi.compile import as_numbers, is_traced
 from phipsi.conventions import WORLD
 from phipsi.model import Robot
@@ -80,7 +81,7 @@ def checked_problem(
 ) -> Problem:
     """The problem that the arguments of `inverse_kinematics` describe, or one sentence."""
     if not isinstance(robot, Robot):
-        raise TypeError(f"inverse_kinematics: robot is a {type(robot).__name__}, needs a Robot")
+        raise TypeError(f"inverse_kinematics: robot is {a_class(robot)}, needs a Robot")
     if not isinstance(targets, Mapping) or not targets:
         raise ValueError("inverse_kinematics: targets is empty or no mapping, needs {frame: pose}")
     if type(limits) not in (bool, np.bool_):

@@ -18,6 +18,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, Self, TypeAlias, overload
 from weakref import WeakValueDictionary
 
+from phipsi.arguments import a_class
 from phipsi.forks import held_at_forks
 from phipsi.operators.algebra.notation import ASCII, LATEX, UNICODE, Notation
 from phipsi.operators.algebra.spaces import SCALARS, Space, SpaceError, brief
@@ -463,15 +464,14 @@ def _operand(left: Expression, other: object) -> Expression:
     if isinstance(other, Expression):
         return other
     hints = {"str": "text is read by phipsi.operators.parse", "ndarray": _HINT, "list": _HINT}
-    kind = type(other).__name__
-    hint = hints.get(kind, "it goes with expressions alone; a number is 2 * I")
-    raise TypeError(f"{brief(left)} with a {kind}: {hint}")
+    hint = hints.get(type(other).__name__, "it goes with expressions alone; a number is 2 * I")
+    raise TypeError(f"{brief(left)} with {a_class(other)}: {hint}")
 
 
 def _number(x: object) -> Fraction:
     """A number as a fraction: of a float, the shortest decimal that is written for it."""
     if not isinstance(x, Rational) and not (isinstance(x, Real) and isfinite(x)):
-        what = x if isinstance(x, Real) else f"a {type(x).__name__}"
+        what = x if isinstance(x, Real) else a_class(x)
         raise TypeError(f"an operator can be scaled by a finite number, not by {what}")
     return Fraction(x) if isinstance(x, Rational) else Fraction(repr(float(x)))
 

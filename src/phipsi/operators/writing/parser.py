@@ -21,6 +21,7 @@ from operator import attrgetter, mul, neg
 from typing import NoReturn, ParamSpec, TypeVar
 from unicodedata import combining, normalize
 
+from phipsi.arguments import a_class
 from phipsi.operators.algebra import expression as exp
 from phipsi.operators.algebra.expression import (
     ANY,
@@ -80,7 +81,7 @@ def parse(text: str) -> Expression:
     True
     """
     if not isinstance(text, str):
-        raise TypeError(f"parse needs a text, got a {type(text).__name__}")
+        raise TypeError(f"parse needs a text, got {a_class(text)}")
     if len(text) > LONGEST:
         raise ParseError(f"the text has {len(text)} characters; {LONGEST} are read at most")
     try:
