@@ -9,6 +9,7 @@ import inspect
 import multiprocessing
 import pickle
 import pickletools
+import sys
 from functools import partial
 from types import ModuleType
 from typing import Any
@@ -106,6 +107,25 @@ def test_a_program_without_a_name_is_refused_in_one_sentence() -> None:
         with pytest.raises(pickle.PicklingError, match="cannot be pickled, for the module"):
             pickle.dumps(program)
         assert copy.deepcopy([program])[0] is program
+
+
+def test_a_program_of_a_script_is_found_where_the_script_runs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Pools of joblib and Dask start other scripts, and pickle the functions of the user's by
+    value, but objects by name."""
+
+    @pp.program
+    def thrice(robot: pp.Robot, q: Any) -> Any:
+        return 3.0 * q
+
+    thrice.__module__, thrice.__qualname__ = "__main__", "thrice"
+    monkeypatch.setattr(sys.modules["__main__"], "thrice", thrice, raising=False)
+    sent = pickle.dumps((thrice, thrice.derivative("q")))
+    assert pickle.loads(sent)[0] is thrice
+    monkeypatch.undo()
+    with pytest.raises(pickle.UnpicklingError, match=r"send the kernel thrice\.compile\(robot\)"):
+        pickle.loads(sent)
 
 
 KERNELS: dict[str, Any] = {

@@ -7,7 +7,7 @@ import sys
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from pickle import PicklingError
+from pickle import PicklingError, UnpicklingError
 from typing import Any, Generic, ParamSpec, TypeVar
 
 from phipsi.compile import (
@@ -71,11 +71,8 @@ class CompiledFunction(TracedFunction, Generic[P, R]):
         if self._made_by is not None:
             return self._made_by
         for name in (getattr(self, "__qualname__", ""), self.__name__):
-            place: Any = sys.modules.get(self.__module__)
-            for part in name.split("."):
-                place = getattr(place, part, None)
-            if place is self:
-                return name
+            if _place(self.__module__, name) is self:
+                return (_of_script, (name,)) if self.__module__ == "__main__" else name
         raise PicklingError(
             f"the program {self.name} cannot be pickled, for the module {self.__module__} has none "
             "of that name: define it there, not within a function"
@@ -194,6 +191,25 @@ class CompiledFunction(TracedFunction, Generic[P, R]):
         kernel = request.kernel(dtype, backend, threads)
         kernel.prepare()
         return kernel
+
+
+def _place(module: str, name: str) -> Any:
+    """What a module has under a name with dots; None if it has nothing."""
+    place: Any = sys.modules.get(module)
+    for part in name.split("."):
+        place = getattr(place, part, None)
+    return place
+
+
+def _of_script(name: str) -> Any:
+    """The program of that name in the script or notebook that this process runs, for pickles."""
+    found = _place("__main__", name)
+    if found is None:
+        raise UnpicklingError(
+            f"the program {name} was defined in a script or notebook, which this process does not "
+            f"run: define it in a module, or send the kernel {name}.compile(robot)"
+        )
+    return found
 
 
 def _members(value: object) -> Iterable[Any]:
