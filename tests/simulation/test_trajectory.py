@@ -197,12 +197,10 @@ N2 = np.zeros((3, 2))
         ({"signals": {"x": np.zeros((3, 2, 2))}}, "signal 'x' has shape"),
         ({"signals": {"": np.zeros(3)}}, "printable name"),
         ({"signals": {"a\n": np.zeros(3)}}, "printable name"),
-        (
-            {"signals": {"a" * 1001: np.zeros(3)}},
-            r"'a{56}\.\.\.; it needs a printable name",
-        ),
+        ({"signals": {"a" * 1001: np.zeros(3)}}, r"'a{56}\.\.\.; it needs a printable name"),
         ({"units": {"a" * 100_000: "m"}}, r"units has 'a{56}\.\.\., which is none of the signals"),
         ({"units": {"x": "N"}}, "none of the signals"),
+        ({"events": ((np.nan, "It broke."),)}, "events has a time that is not finite"),
     ],
 )
 def test_wrong_arrays_are_refused_in_one_sentence(change: dict[str, Any], message: str):
@@ -432,6 +430,13 @@ def test_bombs_and_pickles_are_refused(tmp_path: Path):
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("t.npy", header.getvalue() + b"12345678")
     with pytest.raises(TrajectoryError, match="cut off"):
+        Trajectory.load(path)
+    np.savez(path, t=np.zeros(1))
+    content = bytearray(path.read_bytes())
+    entry = content.index(b"PK\x01\x02")
+    content[entry + 20 : entry + 24] = b"\xff" * 4  # the size in the file, of which memory is asked
+    path.write_bytes(content)
+    with pytest.raises(TrajectoryError, match="promises more data than it has"):
         Trajectory.load(path)
     path.write_text("hello")
     with pytest.raises(TrajectoryError, match=r"no \.npz file"):

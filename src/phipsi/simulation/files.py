@@ -159,7 +159,8 @@ def _arrays(file: BinaryIO) -> dict[str, Array]:
             members = archive.infolist()
             if any(m.compress_type != zipfile.ZIP_STORED or m.flag_bits & 1 for m in members):
                 raise TrajectoryError("its arrays are compressed; phipsi writes them plain")
-            if len(members) > MAX_MEMBERS or sum(m.file_size for m in members) > size:
+            promised = sum(max(m.file_size, m.compress_size) for m in members)
+            if len(members) > MAX_MEMBERS or promised > size:
                 raise TrajectoryError("it promises more data than it has")
             names = [m.filename.removesuffix(".npy") for m in members]
             if len(set(names)) < len(names):
@@ -168,7 +169,8 @@ def _arrays(file: BinaryIO) -> dict[str, Array]:
     except (zipfile.BadZipFile, EOFError, ValueError, NotImplementedError) as error:
         if isinstance(error, TrajectoryError):
             raise
-        raise TrajectoryError(f"it is damaged, or no .npz file: {quoted(str(error))}") from None
+        said = quoted(str(error) or "it ends too early")
+        raise TrajectoryError(f"it is damaged, or no .npz file: {said}") from None
 
 
 def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Array:

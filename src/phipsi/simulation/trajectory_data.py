@@ -90,6 +90,8 @@ class TrajectoryData:
             dt = float(self.dt)
         except (TypeError, ValueError, OverflowError):
             raise TrajectoryError("events needs pairs of a time and a text, dt a number") from None
+        if not np.isfinite([time for time, _ in events]).all():
+            raise TrajectoryError("events has a time that is not finite; give each the time [s]")
         for name, value in (*arrays.items(), ("events", events), ("dt", dt)):
             object.__setattr__(self, name, value)
 
