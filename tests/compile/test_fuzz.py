@@ -12,6 +12,7 @@ infinities and NaN must stand in the same places.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -33,8 +34,11 @@ from phipsi.compile import (
     interpret,
     lift,
     schedule,
+    to_cuda,
+    to_llvm,
     tracing,
 )
+from phipsi.compile.c_file import c_file
 from phipsi.compile.loops import pick
 from phipsi.compile.native import MachineCode, host
 from phipsi.compile.ops import OPS, Op
@@ -501,6 +505,25 @@ def test_chosen_graphs(
         y = function(lift(tracer.input("x", 4)))
         graph = tracer.graph([("y", list(y))])
     assert agree(graph, [np.random.default_rng(0).normal(size=(26, 4))]) == 1.0
+
+
+EMITTERS: dict[str, Callable[[Graph], object]] = {
+    "machine code": lambda graph: to_llvm.emit(graph, host("float32")),
+    "C": lambda graph: c_file(graph, "float32", "f", ["A loop."], ["y"]),
+    "CUDA": lambda graph: to_cuda.emit(graph, "float32"),
+}
+
+
+@pytest.mark.parametrize("name", EMITTERS)
+def test_a_table_beyond_single_precision_takes_no_warning(name: str) -> None:
+    tracer = Tracer()
+    with tracing(tracer):
+        rows = lift([1.0, 1e300, -1e300])
+        y, _ = pp.repeat(3, lambda c, row: (c * row, c), lift(tracer.input("x", 1))[0], rows)
+        graph = tracer.graph([("y", [y])])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        EMITTERS[name](graph)
 
 
 def test_unequal_graphs_have_unequal_digests() -> None:

@@ -109,7 +109,9 @@ class Text:
 
     def numbers(self, values: Array) -> str:
         """The name of a table of numbers."""
-        return self._tabled(self.T, values.astype(self.dtype), self.literal)
+        with np.errstate(over="ignore"):
+            numbers = values.astype(self.dtype)
+        return self._tabled(self.T, numbers, self.literal)
 
     def indices(self, values: Array) -> str:
         """The name of a table of integers."""

@@ -222,7 +222,9 @@ class Scope:
         others = " ".join(f"i64 {k}, label %{c}" for k, c in enumerate(cases[1:], 1))
         text.line(f"switch i64 {choice}, label %{cases[0]} [ {others} ]")
         indices = [self._data(row) for row in loop.indices]
-        table = self._data(loop.table.astype(text.machine.dtype))
+        with np.errstate(over="ignore"):
+            numbers = loop.table.astype(text.machine.dtype)
+        table = self._data(numbers)
         bases = {-1: table, 0: own, **{k: self.slots[a] for k, a in enumerate(arrays, 1)}}
         for label, case in zip(cases, loop.cases, strict=True):
             text.begin(label)
