@@ -119,7 +119,7 @@ def test_a_program_of_a_script_is_found_where_the_script_runs(
     def thrice(robot: pp.Robot, q: Any) -> Any:
         return 3.0 * q
 
-    thrice.__module__, thrice.__qualname__ = "__main__", "thrice"
+    thrice.__module__ = "__main__"
     monkeypatch.setattr(sys.modules["__main__"], "thrice", thrice, raising=False)
     sent = pickle.dumps((thrice, thrice.derivative("q")))
     assert pickle.loads(sent)[0] is thrice
