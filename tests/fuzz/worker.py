@@ -81,6 +81,7 @@ class Worker:
         if self.process is None:
             environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'src'}"}
             environment |= {"PHIPSI_CACHE_DIR": "off", "PHIPSI_VERIFY": "1", "OMP_NUM_THREADS": "1"}
+            environment["TMPDIR"] = self.folder.name  # nothing is left by a worker that is killed
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "tests.fuzz.worker", self.module], stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=self.folder.name,
