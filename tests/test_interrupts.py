@@ -37,6 +37,16 @@ def test_ctrl_c_at_any_moment_of_a_command(interruptible: None) -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+def test_ctrl_c_after_the_last_function_at_exit() -> None:
+    """When the work is done, and Python no longer calls handlers of signals."""
+    last = "import os; from signal import SIGINT; import phipsi\n"
+    last += "class Last:\n    def __del__(self, kill=os.kill, pid=os.getpid()): kill(pid, SIGINT)\n"
+    last += f"phipsi.last = Last()\n{START}"
+    done = subprocess.run([sys.executable, "-c", last, "robots"], text=True, capture_output=True)
+    assert (done.returncode, done.stderr) == (0, "") and "double_pendulum" in done.stdout
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 def test_a_command_that_was_told_to_ignore_ctrl_c_ignores_it() -> None:
     code = f"import signal; signal.signal(signal.SIGINT, signal.SIG_IGN); {START}"
     command = [sys.executable, "-c", code, "robots"]

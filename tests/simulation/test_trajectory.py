@@ -501,6 +501,10 @@ def test_csv_keeps_whether_springs_acted(tmp_path: Any):
         motion.save(tmp_path / "motion.csv")
         again = pp.Trajectory.load(tmp_path / "motion.csv", robot)
         assert again.passive == passive and np.array_equal(again.energy, motion.energy)
+        q_last = np.append(motion.q[:-1], np.full((1, robot.nq), np.nan), axis=0)
+        diverged = Trajectory(robot, motion.t, q_last, motion.v, motion.tau, passive=passive)
+        diverged.save(tmp_path / "diverged.csv")
+        assert Trajectory.load(tmp_path / "diverged.csv", robot).passive == passive
 
 
 # ---- tables and figures ------------------------------------------------------------------------

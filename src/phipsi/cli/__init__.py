@@ -10,14 +10,17 @@ from phipsi.cli.errors import INTERRUPTED
 
 def main() -> None:
     """Run the command `phipsi`. Ctrl-C ends it with status 130 at any moment, also during imports
-    and while Python exits."""
+    and while Python exits, until nothing is left to be interrupted."""
     try:
+        import atexit
         import signal
 
         usual = signal.getsignal(signal.SIGINT)
         ours = usual is signal.default_int_handler  # else the caller ignores or handles it
         if ours:
             signal.signal(signal.SIGINT, _stop)
+            # Python itself would let the signal kill the process after the last of these functions
+            atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)
         from phipsi.cli.app import app
 
         try:

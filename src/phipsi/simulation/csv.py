@@ -146,7 +146,9 @@ def read(file: BinaryIO, robot: Robot, make: type[T]) -> T:
         return motion
     energy = table[..., stored - layout.axes - 1]  # tells whether springs acted
     without = replace(motion, passive=False)
-    gaps = [np.abs(x.potential_energy - energy).max() for x in (motion, without)]
+    with np.errstate(all="ignore"):
+        differences = [np.abs(x.potential_energy - energy) for x in (motion, without)]
+    gaps = [np.fmax.reduce(d, axis=None, initial=0.0) for d in differences]  # of what is a number
     return motion if gaps[0] <= gaps[1] else without
 
 
