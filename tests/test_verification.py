@@ -89,6 +89,36 @@ def test_robots_of_many_bodies_leave_out_what_would_take_long(monkeypatch: pytes
         assert found[name].ok
 
 
+def test_a_light_last_body_is_a_base_too():
+    """It accelerates much more than the forces of the others show."""
+    builder = pp.Builder("feather")
+    builder.body("hull", mass=100.0, inertia=(10.0, 10.0, 10.0))
+    builder.hinge("free", "free", "world", "hull")
+    builder.body("tip", mass=1e-6, com=(0.0, 0.0, 1e-3), inertia=(1e-12, 1e-12, 1e-12))
+    builder.hinge("turn", "revolute", "hull", "tip", position=(1.0, 0.0, 0.0), axis=(0, 1, 0))
+    found = pp.verify(builder.build())
+    assert found.sound and found["another base"].error < 1e-12, str(found)
+
+
+def almost(offset: float, links: int) -> pp.Robot:
+    """A chain whose centres of mass are at this offset from their hinges."""
+    builder = pp.Builder("almost")
+    for k in range(links):
+        builder.body(f"b{k}", mass=1.0, com=(offset, 0.0, 0.0), inertia=(0.4, 0.5, 0.6))
+        parent, place = (f"b{k - 1}" if k else "world"), (1.0, 0.0, 0.0)
+        builder.hinge(f"h{k}", "revolute", parent, f"b{k}", position=place, axis=(0, 1, 0))
+    return builder.build()
+
+
+def test_mujoco_takes_inertial_frames_for_those_of_bodies():
+    """Within 1e-6, which is avoided where that can be."""
+    pytest.importorskip("mujoco")
+    two, one = (pp.verify(almost(5e-7, links)) for links in (2, 1))
+    assert two.sound and two["MuJoCo"].tolerance < 1e-11, str(two)
+    assert one.sound and "within 1e-6" in one.left_out["MuJoCo"], str(one)
+    assert pp.verify(almost(0.0, 1))["MuJoCo"].ok
+
+
 def test_a_robot_that_cannot_move_is_read_again():
     builder = pp.Builder("rock")
     builder.body("rock", mass=1.0, inertia=(1.0, 1.0, 1.0)).hinge("weld", "weld", "world", "rock")

@@ -154,13 +154,14 @@ def _near(robot: Robot, q: Configuration, rng: np.random.Generator) -> Configura
     return np.where(np.isfinite(upper - lower) & (upper - lower > 2.0 * FAR), near, q)
 
 
-def relative(x: Array, y: Array, scale: Array | float = 1.0) -> float:
-    """The largest difference of a state over its largest number, each times its `scale`."""
-    x, y = np.asarray(x) * scale, np.asarray(y) * scale
+def relative(x: Array, y: Array, scale: Array | float = 1.0, terms: Array | float = 0.0) -> float:
+    """The largest difference of a state over its largest number, or over the largest of the `terms`
+    of which these are sums, each times its `scale`."""
+    x, y, terms = np.asarray(x) * scale, np.asarray(y) * scale, np.abs(terms * np.ones_like(x))
     if not x.size:
         return 0.0
     axes = tuple(range(1, x.ndim))
-    size = np.maximum(np.abs(x).max(axes), np.abs(y).max(axes))
+    size = np.maximum.reduce([np.abs(x), np.abs(y), terms * scale]).max(axes)
     gap = np.abs(x - y).max(axes)
     if not np.isfinite(gap).all():
         return float("inf")
