@@ -62,6 +62,13 @@ def test_a_forest_of_every_hinge_is_sound():
     assert found.sound and found.condition > 1e3, str(found)
 
 
+def test_a_potential_energy_whose_terms_cancel_is_sound():
+    x = States(random_forest(1059, 6), 0)
+    (row,) = (row for row in TABLE if row.name == "gravity")
+    error, tolerance, _ = row.run(x)
+    assert error <= tolerance < 1e-12
+
+
 def test_limits_without_meaning_are_not_reached():
     """Propellers in URDFs have limits of 1e16 rad, where an angle has no digits left."""
     builder = pp.Builder("rotor")

@@ -142,9 +142,10 @@ def power(x: States) -> Outcome:
         kinetic = kinetic_energy(x.robot, q, x.v + s * x.a)
         return np.asarray(kinetic + potential_energy(x.robot, q))[..., None]
 
-    found, error = slope(energy)
+    size = np.asarray(kinetic_energy(x.robot, x.q, x.v)) + _lifted(x)
+    found, error = slope(energy, size)
     expected = slow * (x.v * x.tau).sum(-1, keepdims=True)
-    size = np.abs(energy(np.zeros(1))[0, :, 0]) + slow[:, 0] * np.abs(x.v * x.tau).sum(-1)
+    size = size + slow[:, 0] * np.abs(x.v * x.tau).sum(-1)
     return _compared(found, expected, error, size, x.solving)
 
 
@@ -197,10 +198,19 @@ def _compared(found: Array, expected: Array, error: Array, size: Array, rounding
 @check("gravity", "w*(force of gravity) against the rate of the potential energy", moves)
 def gravity(x: States) -> Outcome:
     """Along a random direction w of the joint space."""
-    found, error = slope(lambda t: np.asarray(potential_energy(x.robot, x.moved(t)))[..., None])
-    force = np.asarray(gravity_force(x.robot, x.q))
-    size = np.abs(np.asarray(potential_energy(x.robot, x.q)))
-    return _compared(found, (x.w * force).sum(-1, keepdims=True), error, size, x.sums)
+    size = _lifted(x)
+    found, error = slope(
+        lambda t: np.asarray(potential_energy(x.robot, x.moved(t)))[..., None], size
+    )
+    work = x.w * np.asarray(gravity_force(x.robot, x.q))
+    size = size + np.abs(work).sum(-1)
+    return _compared(found, work.sum(-1, keepdims=True), error, size, x.sums)
+
+
+def _lifted(x: States) -> Array:
+    """The size of the terms of the potential energy, which may cancel: |m g| |c|."""
+    weight = float(x.robot.mass) * float(np.linalg.norm(np.asarray(x.robot.gravity, float)))
+    return weight * np.linalg.norm(np.asarray(center_of_mass(x.robot, x.q)), axis=-1)
 
 
 # ---- kinematics ----------------------------------------------------------------------------------

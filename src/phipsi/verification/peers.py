@@ -79,7 +79,7 @@ def mujoco(x: States) -> Outcome:
 
 def _unsnapped(m: Any) -> None:
     """Let MuJoCo use inertial frames as they are: it takes those within 1e-6 of the frames of their
-    bodies for the same. Where it has left out elements of the mass matrix, too, that is too late."""
+    bodies for the same. Of single bodies that can no longer be told to the mass matrix."""
     off = m.body_ipos.any(axis=1) | m.body_iquat[:, 1:].any(axis=1)
     if (off & (m.body_sameframe == SAME_AS_BODY) & (m.body_simple > 0)).any():
         raise LeftOut("it takes inertial frames within 1e-6 of those of bodies for the same")

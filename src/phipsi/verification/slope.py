@@ -12,16 +12,18 @@ STEPS = 0.1 * 0.5 ** np.arange(9)
 """Half widths of the central differences."""
 
 
-def slope(f: Callable[[Array], Array]) -> tuple[Array, Array]:
+def slope(f: Callable[[Array], Array], terms: Array | float = 0.0) -> tuple[Array, Array]:
     """df/dt at 0 and its error, by Ridders' extrapolation of central differences.
 
-    f takes the times (n,) and returns values (n, states, …). A state has one error for all its
-    numbers: the least, over the columns of the extrapolation, of how far neighbours differ.
+    f takes the times (n,) and returns values (n, states, …), which are sums of `terms` of this size
+    (states,). A state has one error for all its numbers: the least, over the columns of the
+    extrapolation, of how far neighbours differ, and of what rounding of the terms makes of it.
     """
     count = len(STEPS)
     values = np.asarray(f(np.concatenate([STEPS, -STEPS])), float)
     column = (values[:count] - values[count:]) / (2.0 * _along(STEPS, values))
     size = np.abs(values).max(tuple(range(2, values.ndim)), initial=0.0).max(0)
+    size = np.maximum(size, terms)
     best: Array = column[0]
     error = np.full(best.shape[:1], np.inf)
     for order in range(1, count):
