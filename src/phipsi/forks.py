@@ -78,7 +78,8 @@ def _imported_elsewhere() -> bool:
     return False
 
 
-# It has work at forks, too: imported while a fork waits, it would do the second half of it only.
+# It and what it imports have work at forks, too. Some of the libraries import them when first
+# needed: imported while a fork waits, they would do the second half of it only.
 importlib.import_module("concurrent.futures.thread")
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_before, after_in_parent=_after, after_in_child=_after)

@@ -315,46 +315,45 @@ def test_one_row_and_many_in_turn() -> None:
 
 
 @pytest.fixture
-def workers(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many parts of a batch were left when each of its workers began."""
+def threads_used(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Among how many threads each batch was divided."""
     seen: list[int] = []
-    work = MachineCode._work
+    ask = native.ask
 
-    def noted(self: MachineCode, call: Any) -> None:
-        seen.append(len(call.parts))
-        work(self, call)
-        assert not call.parts
+    def noted(count: int, *rest: Any) -> None:
+        seen.append(count + 1)
+        ask(count, *rest)
 
-    monkeypatch.setattr(MachineCode, "_work", noted)
+    monkeypatch.setattr(native, "ask", noted)
     return seen
 
 
 NAMELESS = Signature("", (), Structure((), tuple))
 
 
-def test_threads_change_nothing(workers: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_threads_change_nothing(threads_used: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(native, "WORK", 1)
     for rows in (2, 7, 100, 1001):
         inputs = sample(rows)
         expected = results(MachineCode(GRAPH, host("float64")), inputs)
         for threads in (1, 2, 3):
-            workers.clear()
+            threads_used.clear()
             outputs = empty(GRAPH, rows)
             Native(NAMELESS, GRAPH, "float64", threads).run(inputs, outputs)
             same(outputs, expected)
-            assert len(workers) == min(threads, -(-rows // host("float64").lanes))
+            assert threads_used == [min(threads, -(-rows // host("float64").lanes))]
 
 
 def test_the_number_of_threads_is_honoured(
-    workers: list[int], monkeypatch: pytest.MonkeyPatch
+    threads_used: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(native, "WORK", 1)
     inputs = sample(1000)
     for setting, threads, expected in (("3", None, 3), ("1", None, 1), ("3", 2, 2)):
         monkeypatch.setenv("PHIPSI_NUM_THREADS", setting)
-        workers.clear()
+        threads_used.clear()
         kernel(GRAPH, threads).run(inputs)
-        assert len(workers) == expected
+        assert threads_used == [expected]
     monkeypatch.delenv("PHIPSI_NUM_THREADS")
     assert native.default_threads() >= 1
 

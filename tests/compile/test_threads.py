@@ -18,7 +18,7 @@ import pytest
 
 import phipsi as pp
 from phipsi.cached import cached_property
-from phipsi.compile import Graph, Kernel, Recalled, Tracer, jit, lift, native, tracing
+from phipsi.compile import Graph, Kernel, Recalled, Tracer, helpers, jit, lift, native, tracing
 from phipsi.compile.native import MachineCode, Native, host
 from phipsi.compile.signature import Signature, Structure
 from tests.compile import test_native
@@ -64,8 +64,8 @@ class Caller:
 
 
 def call_late() -> None:
-    """Call kernels from functions at exit, registered before and after the compiler is imported (by
-    then the threads of batches have ended), and from finalizers."""
+    """Call kernels from functions at exit, registered before and after the compiler is imported,
+    and from finalizers."""
     native.WORK = 1
     f = kernel(GRAPH, threads=2)
     f(*sample(1000))
@@ -91,7 +91,7 @@ def test_code_can_be_called_to_the_end_of_the_process() -> None:
 def leave_threads(what: str) -> None:
     """End the process while daemon threads run kernels, or compile them."""
     native.WORK = 1
-    f, inputs = kernel(GRAPH, threads=1), sample(200)
+    f, inputs = kernel(GRAPH, threads=3 if "several" in what else 1), sample(200)
     expected = [y.copy() for y in f(*inputs)]
     begun = threading.Barrier(4)
 
@@ -110,12 +110,45 @@ def leave_threads(what: str) -> None:
     print("left", flush=True)
 
 
-@pytest.mark.parametrize("what", ["run", "compile"])
+@pytest.mark.parametrize("what", ["run", "run on several threads", "compile"])
 def test_a_process_ends_well_while_threads_run_kernels(what: str) -> None:
     assert told("leave_threads", what, PHIPSI_CACHE_DIR="off") == "left"
 
 
 # ---- finalizers and locks -----------------------------------------------------------------------
+
+
+def finalize_within_calls() -> None:
+    """While batches are divided among threads, garbage of another thread is collected at nearly any
+    allocation, and its finalizers call the same kernel."""
+    native.WORK = 1
+    f, inputs = kernel(GRAPH, threads=3), sample(300)
+    expected, finalized, over = [y.copy() for y in f(*inputs)], 0, threading.Event()
+
+    class Cycle:
+        def __init__(self) -> None:
+            self.me = self
+
+        def __del__(self) -> None:
+            nonlocal finalized
+            same(list(f(*inputs)), expected)
+            finalized += 1
+
+    def litter() -> None:
+        while not over.is_set():
+            Cycle()
+            time.sleep(1e-5)
+
+    gc.set_threshold(10)
+    threading.Thread(target=litter).start()
+    while finalized < 500:
+        same(list(f(*inputs)), expected)
+    over.set()
+    print("ended")
+
+
+def test_finalizers_call_kernels_within_calls_of_kernels() -> None:
+    assert told("finalize_within_calls", PHIPSI_CACHE_DIR="off") == "ended"
 
 
 def loaded(count: int, code: bytes) -> list[np.ndarray]:
@@ -383,13 +416,18 @@ def test_an_interrupted_workspace_is_not_used_again(monkeypatch: pytest.MonkeyPa
         started.set()
         work(self, call)
 
-    def interrupted(*_: object) -> None:
-        started.wait(WAIT)
-        raise KeyboardInterrupt
+    wait, waits = helpers.Job.wait, []
+
+    def interrupted(job: helpers.Job) -> None:
+        waits.append(job)
+        if len(waits) == 1:
+            started.wait(WAIT)
+            raise KeyboardInterrupt
+        wait(job)
 
     with monkeypatch.context() as patch:
         patch.setattr(MachineCode, "_work", begun)
-        patch.setattr(native.Future, "result", interrupted)
+        patch.setattr(helpers.Job, "wait", interrupted)
         with pytest.raises(KeyboardInterrupt):
             code.run([one], [out], 1)
     assert not code._free
@@ -400,13 +438,14 @@ def test_an_interrupted_workspace_is_not_used_again(monkeypatch: pytest.MonkeyPa
 def test_a_batch_is_computed_where_no_thread_can_be_started(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    class Full:
-        def submit(self, *_: object) -> None:
-            raise RuntimeError("can't start new thread")
+    def full(*_: object) -> int:
+        raise RuntimeError("can't start new thread")
 
     inputs, code = sample(300), MachineCode(GRAPH, host("float64"))
     expected = test_native.results(code, inputs)
-    monkeypatch.setattr(native, "_pool", lambda _: Full())
+    alone = helpers._Helpers()
+    monkeypatch.setattr(helpers, "_helpers", lambda _: alone)
+    monkeypatch.setattr(helpers, "start_new_thread", full)
     same(test_native.results(code, inputs, 3), expected)
     monkeypatch.setattr(native, "LONG", 1)
     same(test_native.results(code, inputs, 3), expected)

@@ -35,6 +35,7 @@ from phipsi.view import Report
 
 WAYS = ("access", "byte", "time")
 """How a process is killed."""
+KILLED, ENDED = "killed", "ended before"
 LARGEST = 200_000
 """Bytes of a file up to which a process may be killed by what it writes."""
 ROBOTS = [pp.robots.double_pendulum().with_gravity((0.0, 0.0, -g)) for g in (1.0, 2.0)]
@@ -266,8 +267,9 @@ def killed(
 
 
 def campaign(folder: Path, names: list[str], count: int, seed: int = 0) -> Counter[str]:
-    """Kill `count` processes, in turn over the jobs; the numbers of kills and of runs that ended
-    before. An AssertionError says which left something wrong behind."""
+    """Start processes, in turn over the jobs, until `count` of them were killed; the numbers of
+    these and of those that ended before. An AssertionError says which left something wrong behind.
+    """
     draw, found = random.Random(seed), Counter[str]()
     places = {name: folder / name for name in names}
     sizes: dict[str, tuple[int, float]] = {}
@@ -275,7 +277,8 @@ def campaign(folder: Path, names: list[str], count: int, seed: int = 0) -> Count
     for name, place in places.items():
         place.mkdir()
         sizes[name] = whole(JOBS[name], place, 0)
-    for k in range(count):
+    while found[KILLED] < count:
+        k = found.total()
         name, way = names[k % len(names)], draw.choice(WAYS)
         job, place, version = JOBS[name], places[name], draw.randrange(2)
         if name == "compile" and draw.random() < 0.5:
@@ -285,14 +288,14 @@ def campaign(folder: Path, names: list[str], count: int, seed: int = 0) -> Count
         told = f"{name}, version {version}, killed by {way} after {part:.6f} (number {k})"
         try:
             end = killed(job, place, version, way, part, sizes[name])
-            found["killed" if end else "ended before"] += 1
+            found[KILLED if end else ENDED] += 1
             job.check(place, None)
             sizes[name] = whole(job, place, version)
             job.check(place, version)
         except Exception as error:
             raise AssertionError(f"{told}: {error}") from error
         if sys.stderr.isatty():
-            print(f"\r{k + 1} of {count}", end="", file=sys.stderr)
+            print(f"\r{found[KILLED]} of {count}", end="", file=sys.stderr)
     return found
 
 
@@ -307,7 +310,9 @@ def main() -> None:
         found = campaign(Path(folder), given.jobs, given.count, given.seed)
     told = ", ".join(f"{n} {what}" for what, n in sorted(found.items()))
     spent = time.perf_counter() - begin
-    print(f"{given.count} processes, {told}; nothing half-written, next runs right; {spent:.0f} s")
+    print(
+        f"{found.total()} processes, {told}; nothing half-written, next runs right; {spent:.0f} s"
+    )
 
 
 if __name__ == "__main__":

@@ -9,9 +9,9 @@ import os
 import struct
 from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from functools import cache as once
+from functools import partial
 from math import prod
 from typing import Any, NamedTuple
 
@@ -22,6 +22,7 @@ from phipsi.compile import cache, jit
 from phipsi.compile.backend import Executable
 from phipsi.compile.entry import entry
 from phipsi.compile.graph import Graph, Recalled
+from phipsi.compile.helpers import Job, ask
 from phipsi.compile.llvm_text import Machine
 from phipsi.compile.signature import Signature
 from phipsi.compile.to_llvm import STOP, emit, tables_at
@@ -198,25 +199,26 @@ class MachineCode:
             deque((start, min(start + each, rows)) for start in range(0, rows, each)),
             (inputs, outputs),
             [],
+            [],
         )
         alone = self.operations <= LONG
-        jobs: list[Future[None]] = []
         try:
-            with suppress(RuntimeError):  # the process is ending, or there are no more threads
-                for _ in range(min(threads, len(call.parts)) - alone):
-                    jobs.append(_pool(os.getpid()).submit(self._work, call))
-            if alone or not jobs:
+            ask(min(threads, len(call.parts)) - alone, partial(self._work, call), call.jobs)
+            if alone or not call.jobs:
                 self._work(call)
-            for job in jobs:
-                job.result()
+            call.wait()
         except BaseException:
             call.stop()
-            wait(jobs)
+            call.wait()
             raise
+        for error in (job.error for job in call.jobs if job.error is not None):
+            raise error
         self._free += call.rooms
 
     def _work(self, call: _Call) -> None:
         """Evaluate parts of a call as long as there are any."""
+        if not call.parts:
+            return
         try:
             room = self._free.pop()
         except IndexError:
@@ -230,12 +232,20 @@ class MachineCode:
 
 class _Call(NamedTuple):
     """Arrays by address and strides, the parts of the rows that are to be computed, the owners of
-    the arrays, which live until the last thread has ended, and the workspaces in use."""
+    the arrays, which live until the last thread has ended, the workspaces in use, and the jobs of
+    helpers."""
 
     arrays: Array
     parts: deque[tuple[int, int]]
     owners: object
     rooms: list[Array]
+    jobs: list[Job]
+
+    def wait(self) -> None:
+        """Wait until all parts are computed; a job that begins later finds none."""
+        for job in self.jobs:
+            if self.parts or job.begun:
+                job.wait()
 
     def stop(self) -> None:
         """End the call as soon as the current round of long loops is over."""
@@ -280,9 +290,3 @@ def _sealed(graph: Graph | Recalled, machine: Machine) -> bytes:
         found = head + module.tables + jit.compiled(module.text)
         cache.store(key, found)
     return found
-
-
-@once
-def _pool(process: int) -> ThreadPoolExecutor:
-    """The threads of this process (a forked child needs its own)."""
-    return ThreadPoolExecutor(max(1, (os.cpu_count() or 2)), thread_name_prefix="phipsi")
