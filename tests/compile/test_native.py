@@ -354,6 +354,11 @@ def test_the_number_of_threads_is_honoured(
         threads_used.clear()
         kernel(GRAPH, threads).run(inputs)
         assert threads_used == [expected]
+    f = kernel(GRAPH, 3)
+    f.prepare()
+    with native.jit.lock:  # as a finalizer that is run while this thread compiles
+        f.run(inputs)
+    assert threads_used[1:] == [1]
     monkeypatch.delenv("PHIPSI_NUM_THREADS")
     assert native.default_threads() >= 1
 

@@ -22,7 +22,13 @@ from phipsi.typing import Array
 
 llvm: Any = binding  # which has no types
 lock = held_at_forks(threading.RLock())
-"""Held during all calls of LLVM, but not while code of the user runs."""
+"""Held during all calls of LLVM, but not while code of the user runs, other than finalizers."""
+
+
+def held() -> bool:
+    """Whether this thread holds the lock."""
+    owned: Any = lock
+    return owned._is_owned()
 
 
 @once

@@ -151,6 +151,8 @@ class Native(Executable):
             self.single.run(inputs, outputs, 1)
         elif rows:
             most = self.threads or default_threads()
+            if jit.held():  # a finalizer: helpers, who may run others, might want the lock
+                most = 1
             wanted = rows * self.operations // WORK
             self.batch.run(inputs, outputs, max(1, min(most, wanted)))
 
