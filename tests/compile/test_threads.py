@@ -451,6 +451,26 @@ def test_a_batch_is_computed_where_no_thread_can_be_started(
     same(test_native.results(code, inputs, 3), expected)
 
 
+def test_an_error_in_another_thread_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A workspace may be too large for the memory that is left."""
+    inputs, code = sample(300), MachineCode(GRAPH, host("float64"))
+    workspace, caller, asked = native.workspace, threading.get_ident(), threading.Event()
+
+    def full(codes: Any) -> Any:
+        if threading.get_ident() != caller:
+            asked.set()
+            raise MemoryError("no room")
+        asked.wait(WAIT)
+        return workspace(codes)
+
+    monkeypatch.setattr(native, "workspace", full)
+    with pytest.raises(MemoryError, match="no room"):
+        test_native.results(code, inputs, 3)
+    monkeypatch.setattr(native, "LONG", 1)
+    with pytest.raises(MemoryError, match="no room"):
+        test_native.results(code, inputs, 3)
+
+
 # ---- all of it ----------------------------------------------------------------------------------
 
 
