@@ -444,7 +444,7 @@ def test_a_batch_is_computed_where_no_thread_can_be_started(
     inputs, code = sample(300), MachineCode(GRAPH, host("float64"))
     expected = test_native.results(code, inputs)
     alone = helpers._Helpers()
-    monkeypatch.setattr(helpers, "_helpers", lambda _: alone)
+    monkeypatch.setattr(helpers, "_helpers", lambda: alone)
     monkeypatch.setattr(helpers, "start_new_thread", full)
     same(test_native.results(code, inputs, 3), expected)
     monkeypatch.setattr(native, "LONG", 1)

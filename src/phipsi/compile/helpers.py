@@ -48,7 +48,7 @@ def ask(count: int, work: Callable[[], None], jobs: list[Job]) -> None:
     """Ask so many helpers to call a function as soon as they are free; their jobs are added to a
     list. There are none if no thread can be started, as at the end of the process, and none for a
     helper."""
-    helpers = _helpers(os.getpid())
+    helpers = _helpers()
     if sys.is_finalizing() or get_ident() in helpers.threads or not helpers.enough(count):
         return
     for _ in range(count):
@@ -77,6 +77,10 @@ class _Helpers:
 
 
 @once
-def _helpers(process: int) -> _Helpers:
-    """The helpers of this process (a forked child needs its own)."""
+def _helpers() -> _Helpers:
+    """The helpers of this process."""
     return _Helpers()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_helpers.cache_clear)  # none of them is in the child
