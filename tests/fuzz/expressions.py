@@ -143,5 +143,5 @@ CHANGES: tuple[Change, ...] = (
 
 TARGETS = (
     Target("expressions", "operator expressions: parse, simplify, explain", ".txt", seeds, mutate,
-           run, (ParseError, SpaceError), cut, lines=3, deep=8),
+           run, (ParseError, SpaceError, ZeroDivisionError), cut, lines=3, deep=8),
 )  # fmt: skip

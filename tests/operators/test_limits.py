@@ -41,6 +41,28 @@ def test_long_products_are_explained_in_bounded_time(part: str) -> None:
     assert time.process_time() - start < 10.0
 
 
+@pytest.mark.parametrize("text", ["τ ** 99", "@".join(["(I + D.inv @ A)"] * 30)])
+def test_sums_do_not_stand_in_each_other_without_end(text: str) -> None:
+    """What is simplified can be written and read, and has the same value."""
+    x = parse(text)
+    simple = x.simplify()
+    assert parse(str(simple)) is simple
+    assert explain(x).text
+
+
+def test_what_is_found_to_be_zero_has_no_inverse() -> None:
+    x = parse("(mass - H @ phi @ M @ phi.T @ H.T - A).inv")
+    with pytest.raises(ZeroDivisionError, match=r"^𝓜 − HφMφ\*H\* − A is zero, and has no inverse$"):
+        x.simplify()
+
+
+def test_a_condition_under_which_an_inverse_is_that_of_zero_is_not_used() -> None:
+    x = parse("(mass @ D.inv @ A + A @ D.inv @ mass).inv")
+    assert x.simplify(trace=True).needs == ()
+    with pytest.raises(ZeroDivisionError, match="is zero"):
+        x.simplify(assume="no armature")
+
+
 @pytest.fixture
 def uncached() -> Iterator[None]:
     simplify._derived.cache_clear()

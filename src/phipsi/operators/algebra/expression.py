@@ -312,6 +312,8 @@ class Expression:
         ------
         ValueError
             If a condition is not known.
+        ZeroDivisionError
+            If a part is zero, as the identities show, and its inverse is asked for.
         """
         derivation = self.services.derive(self, assume, warn=not trace)
         return derivation if trace else derivation.result

@@ -38,6 +38,10 @@ LIMIT = 200
 """The most words that an expression may have when it is multiplied out."""
 
 
+NESTED = 20
+"""The most sums within each other that common factors may leave; what is read has fewer than 30."""
+
+
 class TooLong(ValueError):
     """The expression has too many terms when it is multiplied out."""
 
@@ -246,8 +250,11 @@ def weight(x: Expression) -> int:
     return sum(map(weight, x.parts)) + len(x.parts)
 
 
-def _sum(terms: list[Term]) -> Expression:
-    """The sum with common factors taken out, first those that shorten it most."""
+def _sum(terms: list[Term], nested: int = 0) -> Expression:
+    """The sum with common factors taken out, first those that shorten it most; `nested` is how many
+    sums it stands in."""
+    if nested > NESTED:
+        raise TooLong(f"more than {NESTED} sums stand in each other")
     terms = _folded(_opened([term for term in terms if term[0]]))
     while len(terms) > 1:
         groups = list(_groups(terms))
@@ -256,7 +263,7 @@ def _sum(terms: list[Term]) -> Expression:
         taken, at_front = max(groups, key=_saved)
         words = {word for _, word in taken}
         terms = [t for t in terms if t[1] not in words]
-        terms.append(_grouped(taken, at_front))
+        terms.append(_grouped(taken, at_front, nested))
     return add([(c, product(word) if word else IDENTITY) for c, word in terms if c])
 
 
@@ -277,11 +284,11 @@ def _saved(group: tuple[list[Term], bool]) -> int:
     return (len(terms) - 1) * sum(map(weight, shared))
 
 
-def _grouped(terms: list[Term], at_front: bool) -> Term:
+def _grouped(terms: list[Term], at_front: bool, nested: int) -> Term:
     """Terms with common first (or last) letters as one term, these letters taken out."""
     turn = 1 if at_front else -1
     shared = _shared([w[::turn] for _, w in terms])
-    rest = _sum([(c, w[::turn][len(shared) :][::turn]) for c, w in terms])
+    rest = _sum([(c, w[::turn][len(shared) :][::turn]) for c, w in terms], nested + 1)
     down = all(d < 0 for d, _ in rest.terms)
     c, own = (Fraction(-1), (-rest,)) if down else (Fraction(1), (rest,))
     if len(rest.terms) == 1:

@@ -10,6 +10,7 @@ docs/operators.md explains why this is directed rewriting and not equality satur
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -25,7 +26,9 @@ from phipsi.operators.algebra.expression import (
     LogDet,
     NumberTooLong,
     Sum,
+    ZeroOperator,
     add,
+    brief,
     inverse,
     product,
     walk,
@@ -68,8 +71,9 @@ def derive(
     optional: tuple[Condition, ...] = ("no armature", "free base")
     for more in optional:
         if stuck(found.result) and more not in given and not strict:
-            other = _derived(x, (*given, more), kept)
-            found = min(found, other, key=lambda d: len(stuck(d.result)))
+            with suppress(ZeroDivisionError):  # what is inverted may be zero then
+                other = _derived(x, (*given, more), kept)
+                found = min(found, other, key=lambda d: len(stuck(d.result)))
     return found
 
 
@@ -321,13 +325,19 @@ class _Engine:
     def _inverted(self, p: Polynomial, x: Inverse) -> Polynomial:
         """p with the inverse x, and its adjoint, in simpler terms."""
         inner = x.inner.replaced(MEANING)
+
+        def inverted(y: Expression) -> Expression:
+            if isinstance(y, ZeroOperator):
+                raise ZeroDivisionError(f"{brief(inner)} is zero, and has no inverse")
+            return inverse(y)
+
         found = known_inverse(Polynomial.of(inner), x)
         if not found:
-            result = self._inside(p, x, inverse, inner)
+            result = self._inside(p, x, inverted, inner)
+            settled = letter(inverted(result))
             q = Polynomial.of(result.replaced(ROOTED))
             found = known_inverse(q, x) or of_product(q, x)
             if not found:
-                settled = letter(inverse(result))
                 self.settled |= {x, settled}
                 return p if settled is x else p.replaced((x,), Polynomial.of(settled))
         both = {x: False, x.T: True}
