@@ -38,10 +38,11 @@ def difference(graph: Graph, inputs: Columns, along: Columns, h: float) -> Colum
 
 
 def tame(graph: Graph) -> bool:
-    """Has it no constants so large that differences are lost in them?"""
+    """Has it no constants so large that differences are lost in them, or so small that squares of
+    them, which are folded in double precision, are zero?"""
     loops = (case.body for node in graph.nodes if node.op == "loop" for case in node.value.cases)
     constants = (node.value for node in graph.nodes if node.op == "const")
-    return all(abs(x) < 1e6 for x in constants) and all(map(tame, loops))
+    return all(x == 0.0 or 1e-150 < abs(x) < 1e6 for x in constants) and all(map(tame, loops))
 
 
 def no_pole(graph: Graph, row: Columns) -> bool:

@@ -119,7 +119,7 @@ def _zero_times(x: Any, e: Any) -> Any:
 
 def _quotient(a: Any, b: Any, ea: Any, eb: Any) -> Any:
     away = abs(b) - eb
-    error = (_zero_times(abs(a), eb) + _zero_times(abs(b), ea)) / abs(b) / away
+    error = (_zero_times(abs(a / b), eb) + ea) / away  # the products of a and eb may underflow
     error = np.where(np.isinf(b), 0.0, error)
     return np.where((away <= 0) & ~np.isnan(a), np.nan, error)
 
