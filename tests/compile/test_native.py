@@ -318,13 +318,13 @@ def test_one_row_and_many_in_turn() -> None:
 def threads_used(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Among how many threads each batch was divided."""
     seen: list[int] = []
-    ask = native.ask
+    submit = native.submit
 
     def noted(count: int, *rest: Any) -> None:
         seen.append(count + 1)
-        ask(count, *rest)
+        submit(count, *rest)
 
-    monkeypatch.setattr(native, "ask", noted)
+    monkeypatch.setattr(native, "submit", noted)
     return seen
 
 

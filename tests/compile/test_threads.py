@@ -18,7 +18,7 @@ import pytest
 
 import phipsi as pp
 from phipsi.cached import cached_property
-from phipsi.compile import Graph, Kernel, Recalled, Tracer, helpers, jit, lift, native, tracing
+from phipsi.compile import Graph, Kernel, Recalled, Tracer, jit, lift, native, tracing, workers
 from phipsi.compile.native import MachineCode, Native, host
 from phipsi.compile.signature import Signature, Structure
 from tests.compile import test_native
@@ -325,13 +325,13 @@ def fork_while_busy() -> None:
         while not stop.is_set():
             whole(1.0, 0.05)
 
-    workers = [threading.Thread(target=work) for work in (compiled, run, trace)]
-    for worker in workers:
+    threads = [threading.Thread(target=work) for work in (compiled, run, trace)]
+    for worker in threads:
         worker.start()
     tracing.wait()
     print({forked(child) for _ in range(4)})
     stop.set()
-    for worker in workers:
+    for worker in threads:
         worker.join()
 
 
@@ -416,9 +416,9 @@ def test_an_interrupted_workspace_is_not_used_again(monkeypatch: pytest.MonkeyPa
         started.set()
         work(self, call)
 
-    wait, waits = helpers.Job.wait, []
+    wait, waits = workers.Job.wait, []
 
-    def interrupted(job: helpers.Job) -> None:
+    def interrupted(job: workers.Job) -> None:
         waits.append(job)
         if len(waits) == 1:
             started.wait(WAIT)
@@ -427,7 +427,7 @@ def test_an_interrupted_workspace_is_not_used_again(monkeypatch: pytest.MonkeyPa
 
     with monkeypatch.context() as patch:
         patch.setattr(MachineCode, "_work", begun)
-        patch.setattr(helpers.Job, "wait", interrupted)
+        patch.setattr(workers.Job, "wait", interrupted)
         with pytest.raises(KeyboardInterrupt):
             code.run([one], [out], 1)
     assert not code._free
@@ -443,9 +443,9 @@ def test_a_batch_is_computed_where_no_thread_can_be_started(
 
     inputs, code = sample(300), MachineCode(GRAPH, host("float64"))
     expected = test_native.results(code, inputs)
-    alone = helpers._Helpers()
-    monkeypatch.setattr(helpers, "_helpers", lambda: alone)
-    monkeypatch.setattr(helpers, "start_new_thread", full)
+    alone = workers._Workers()
+    monkeypatch.setattr(workers, "_workers", lambda: alone)
+    monkeypatch.setattr(workers, "start_new_thread", full)
     same(test_native.results(code, inputs, 3), expected)
     monkeypatch.setattr(native, "LONG", 1)
     same(test_native.results(code, inputs, 3), expected)

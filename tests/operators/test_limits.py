@@ -41,13 +41,15 @@ def test_long_products_are_explained_in_bounded_time(part: str) -> None:
     assert time.process_time() - start < 10.0
 
 
-@pytest.mark.parametrize("text", ["τ ** 99", "@".join(["(I + D.inv @ A)"] * 30)])
-def test_sums_do_not_stand_in_each_other_without_end(text: str) -> None:
+@pytest.mark.parametrize("text", ["τ ** 99", "τ ** 18"])
+def test_nested_sums_are_bounded(text: str) -> None:
     """What is simplified can be written and read, and has the same value."""
-    x = parse(text)
+    x, numbers = parse(text), random_system(2, 4)
     simple = x.simplify()
     assert parse(str(simple)) is simple
     assert explain(x).text
+    expected = matrix(x, numbers)
+    close(matrix(simple, numbers) / abs(expected).max(), expected / abs(expected).max(), 1e-8)
 
 
 def test_what_is_found_to_be_zero_has_no_inverse() -> None:

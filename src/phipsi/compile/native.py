@@ -22,10 +22,10 @@ from phipsi.compile import cache, jit
 from phipsi.compile.backend import Executable
 from phipsi.compile.entry import entry
 from phipsi.compile.graph import Graph, Recalled
-from phipsi.compile.helpers import Job, ask
 from phipsi.compile.llvm_text import Machine
 from phipsi.compile.signature import Signature
 from phipsi.compile.to_llvm import STOP, emit, tables_at
+from phipsi.compile.workers import Job, submit
 from phipsi.typing import Array
 
 WORK = 4_000_000
@@ -151,7 +151,7 @@ class Native(Executable):
             self.single.run(inputs, outputs, 1)
         elif rows:
             most = self.threads or default_threads()
-            if jit.held():  # a finalizer: helpers, who may run others, might want the lock
+            if jit.held():  # a finalizer: workers may run others, which want the lock
                 most = 1
             wanted = rows * self.operations // WORK
             self.batch.run(inputs, outputs, max(1, min(most, wanted)))
@@ -205,7 +205,7 @@ class MachineCode:
         )
         alone = self.operations <= LONG
         try:
-            ask(min(threads, len(call.parts)) - alone, partial(self._work, call), call.jobs)
+            submit(min(threads, len(call.parts)) - alone, partial(self._work, call), call.jobs)
             if alone or not call.jobs:
                 self._work(call)
             call.wait()
@@ -235,7 +235,7 @@ class MachineCode:
 class _Call(NamedTuple):
     """Arrays by address and strides, the parts of the rows that are to be computed, the owners of
     the arrays, which live until the last thread has ended, the workspaces in use, and the jobs of
-    helpers."""
+    workers."""
 
     arrays: Array
     parts: deque[tuple[int, int]]

@@ -36,14 +36,12 @@ Word = tuple[Expression, ...]
 
 LIMIT = 200
 """The most words that an expression may have when it is multiplied out."""
-
-
 NESTED = 20
-"""The most sums within each other that common factors may leave; what is read has fewer than 30."""
+"""The most nested sums that common factors may leave; `parse` reads 30 nested brackets."""
 
 
 class TooLong(ValueError):
-    """The expression has too many terms when it is multiplied out."""
+    """The expression has too many terms, or too many nested sums, when it is multiplied out."""
 
 
 def _check_length(words: int) -> None:
@@ -252,9 +250,9 @@ def weight(x: Expression) -> int:
 
 def _sum(terms: list[Term], nested: int = 0) -> Expression:
     """The sum with common factors taken out, first those that shorten it most; `nested` is how many
-    sums it stands in."""
+    sums are around it."""
     if nested > NESTED:
-        raise TooLong(f"more than {NESTED} sums stand in each other")
+        raise TooLong(f"more than {NESTED} nested sums")
     terms = _folded(_opened([term for term in terms if term[0]]))
     while len(terms) > 1:
         groups = list(_groups(terms))
